@@ -1,6 +1,5 @@
 /*
- * argument_text.c - what LLVM's text says of kernels' arguments, put into
- * SPIR-V.
+ * argument_text.c - copies kernel arguments' types from LLVM's text to SPIR-V.
  * SPDX-License-Identifier: MIT
  *
  * A kernel is a line of that text, and so is each list it refers to:
@@ -15,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "!6 = !{", by its number, and what follows. */
+/* A list, "!6 = !{...": its number and the text after it. */
 typedef struct list {
   unsigned long number;
   const char *items;
@@ -63,8 +62,8 @@ static int hex_digit(char c) {
   return at == NULL ? -1 : (int)(at - digits);
 }
 
-/* Copy what stands in quotes at p to *out, which moves on. What follows it, or
-   NULL where it is not that. */
+/* Copies the quoted text at p to *out, which it advances. Returns the text
+   after the quotes, or NULL if p is not at a quote. */
 static const char *copy_quoted(const char *p, char **out) {
   if (*p != '"') return NULL;
   for (p++; *p != '"'; p++) {
@@ -83,7 +82,8 @@ static const char *copy_quoted(const char *p, char **out) {
   return p + 1;
 }
 
-/* Make "uint __attribute__((ext_vector_type(4)))*" "uint4*". Its end. */
+/* Shortens "uint __attribute__((ext_vector_type(4)))*" to "uint4*". Returns its
+   end. */
 static char *shorten_vector(char *type) {
   static const char before[] = " __attribute__((ext_vector_type(";
   static const char after[] = ")))";
@@ -100,8 +100,9 @@ static char *shorten_vector(char *type) {
   return type + strlen(type);
 }
 
-/* Write `out`, at the end of a text, every item with a comma behind it, as
-   llvm-spirv does. False where these are not strings, or none. */
+/* Writes every item, each followed by a comma, to `out`, at the end of a text,
+   as llvm-spirv does. Returns false if these are not strings, or the list is
+   empty. */
 static bool copy_items(const char *p, char *out) {
   while (*p != '}') {
     char *start = out;
@@ -116,7 +117,8 @@ static bool copy_items(const char *p, char *out) {
   return true;
 }
 
-/* The strings of the kernel that `line` defines. False without memory. */
+/* Writes the strings of the kernel that `line` defines. Returns false without
+   memory. */
 static bool kernel_write(const char *line, const lists *l, spirv_writer *w) {
   static const struct {
     const char *refers, *prefix;
@@ -136,7 +138,7 @@ static bool kernel_write(const char *line, const lists *l, spirv_writer *w) {
     const list *found = bsearch(&wanted, l->at, l->count, sizeof *l->at,
                                 compare_lists);
     if (found == NULL || *found->items == '}') continue;
-    /* An item loses its quotes for a comma. */
+    /* In each item a comma replaces the quotes. */
     char *text = malloc(strlen(prefix) + length + 2 +
                         (size_t)(line_end(found->items) - found->items));
     if (text == NULL) return false;
@@ -158,8 +160,8 @@ static bool kernel_write(const char *line, const lists *l, spirv_writer *w) {
   return true;
 }
 
-/* Where strings go in a module, or 0 where it is not one or has such strings
-   already. */
+/* Returns the position for strings in a module, or 0 if it is not a module or
+   already has these strings. */
 static size_t strings_place(const uint32_t *words, size_t count) {
   size_t place = 0;
   if (count < 5 || words[0] != SpvMagicNumber) return 0;

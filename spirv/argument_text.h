@@ -1,10 +1,10 @@
 /*
- * argument_text.h - what LLVM's text says of kernels' arguments, put into
- * SPIR-V.
+ * argument_text.h - copies kernel arguments' types from LLVM's text to SPIR-V.
  * SPDX-License-Identifier: MIT
  *
- * LLVM's own writer of SPIR-V drops what clang says of arguments, where
- * llvm-spirv keeps it in strings.  The reader finds both alike.
+ * LLVM's own writer of SPIR-V drops clang's descriptions of arguments;
+ * llvm-spirv writes them as strings. With this, the reader finds them in both
+ * cases.
  */
 #ifndef ARGUMENT_TEXT_H
 #define ARGUMENT_TEXT_H
@@ -13,11 +13,11 @@
 #include <stddef.h>
 
 /*
- * Add to *spirv, malloc'ed and *size bytes long, what `llvm`, a module of LLVM
- * as text, says of the types and qualifiers of kernels' arguments.  Types are
- * those that typedefs stand for.  A module stays as it is that has such strings
- * already, or where either of them is not what it should be.
- * Returns false, with *spirv as it was, when memory ran out.
+ * Adds the types and qualifiers of kernels' arguments in `llvm`, a module of
+ * LLVM as text, to *spirv, which is malloc'ed and *size bytes long. Typedefs
+ * are replaced by their types. A module that has these strings already, or a
+ * malformed one, does not change. Returns false, with *spirv unchanged, when
+ * memory runs out.
  */
 bool argument_text_add(const char *llvm, unsigned char **spirv, size_t *size);
 

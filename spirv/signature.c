@@ -1,5 +1,5 @@
 /*
- * signature.c - kernels of which only the declaration is known, as SPIR-V.
+ * signature.c - SPIR-V for kernels that have only a declaration.
  * SPDX-License-Identifier: MIT
  */
 #include "signature.h"
@@ -18,10 +18,11 @@
 enum { NAME_SIZE = 1024, MOST_PARAMETERS = 255 /* SPIR-V's limit */ };
 
 typedef struct stub {
-  const char *at;            /* what is still to be read */
+  const char *at;            /* the rest of the text */
   char token[NAME_SIZE];     /* the next word or character, "" at the end */
   spirv_writer w;
-  uint32_t nothing, ids, local_id; /* void, the type of ids, where it stands */
+  uint32_t nothing, ids, local_id; /* void, the type of ids, the place of the
+                                      local id */
   tool_text seen;            /* the kernels' names, in quotes */
   char *message;
   size_t cap;
@@ -65,7 +66,8 @@ static bool is(const stub *s, const char *token)
   return strcmp(s->token, token) == 0;
 }
 
-/* The same with or without the two underscores that OpenCL C allows. */
+/* Compares the token with the word, with or without OpenCL C's two
+   underscores. */
 static bool is_keyword(const stub *s, const char *word)
 {
   const char *t = s->token;
@@ -99,8 +101,8 @@ static uint32_t pointer_type(stub *s, uint32_t storage, uint32_t element)
                      (uint32_t[]){storage, element});
 }
 
-/* The type of elements with that name, "uchar" or "float4"; 0 for what is not
-   one.  Signs live in the strings alone. */
+/* Returns the type of elements with that name, "uchar" or "float4", or 0 if
+   unknown. Only the strings contain the sign. */
 static uint32_t element_type(stub *s, const char *name)
 {
   static const struct {
@@ -132,7 +134,7 @@ static uint32_t element_type(stub *s, const char *name)
   return 0;
 }
 
-/* A struct of so many bytes. */
+/* Returns a struct of `bytes` bytes. */
 static uint32_t struct_type(stub *s, uint32_t bytes)
 {
   uint32_t word = integer_type(s, 32), byte = integer_type(s, 8);
@@ -143,7 +145,7 @@ static uint32_t struct_type(stub *s, uint32_t bytes)
   return writer_once(&s->w, SpvOpTypeStruct, 0, 1, &array);
 }
 
-/* The type of images or samplers with that name; 0 for what is not one. */
+/* Returns the type of images or samplers with that name, or 0 if unknown. */
 static uint32_t opaque_type(stub *s, const char *name, uint32_t access)
 {
   static const struct {
@@ -166,18 +168,18 @@ static uint32_t opaque_type(stub *s, const char *name, uint32_t access)
 
 /* --- declarations ------------------------------------------------------- */
 
-/* The kernel that is being read. */
+/* The kernel being read. */
 typedef struct declaration {
   char name[NAME_SIZE];
   uint32_t id, parameters;
   struct {
-    uint32_t id, type, element; /* an element that is read, or 0 */
+    uint32_t id, type, element; /* an element to read, or 0 */
     bool is_const;
   } parameter[MOST_PARAMETERS];
   tool_text types, qualifiers;
 } declaration;
 
-/* A number from 1 on, and what comes behind it. */
+/* Reads a number from 1 on, and the token after it. */
 static bool number(stub *s, const char *what, uint32_t *n, const char *behind)
 {
   char *end;
@@ -246,7 +248,7 @@ static bool parameter(stub *s, declaration *d)
   if (d->parameters == MOST_PARAMETERS)
     return wrong(s, "kernel %s: more than %d parameters", d->name,
                  MOST_PARAMETERS);
-  if (element == 0) element = integer_type(s, 8); /* the string says what */
+  if (element == 0) element = integer_type(s, 8); /* the string has the type */
   if (storage == none) storage = SpvStorageClassCrossWorkgroup;
   if (storage == SpvStorageClassUniformConstant) is_const = true;
   uint32_t id = writer_id(&s->w), p = d->parameters++;
@@ -265,7 +267,7 @@ static bool parameter(stub *s, declaration *d)
   return true;
 }
 
-/* reqd_work_group_size(x, y, z), with the name already taken. */
+/* Reads reqd_work_group_size(x, y, z), after its name. */
 static bool required_size(stub *s, uint32_t kernel)
 {
   uint32_t size[3];
@@ -323,7 +325,7 @@ static bool declaration_read(stub *s, declaration *d)
   return expect(s, ")");
 }
 
-/* Write "kernel_arg_type.NAME.TEXT". */
+/* Writes "kernel_arg_type.NAME.TEXT". */
 static void write_string(stub *s, const char *key, const declaration *d,
                          const tool_text *text)
 {
@@ -338,7 +340,7 @@ static void write_string(stub *s, const char *key, const declaration *d,
   free(whole.text);
 }
 
-/* Add what was read to the module. */
+/* Adds a kernel to the module. */
 static void declaration_add(stub *s, const declaration *d)
 {
   spirv_writer *w = &s->w;
@@ -392,7 +394,8 @@ static bool read_all(stub *s)
 
 /* --- the module --------------------------------------------------------- */
 
-/* What stands before all kernels; they read a local id of `address_bits`. */
+/* Writes everything before the kernels; they read a local id of
+   `address_bits`. */
 static void write_head(stub *s, uint32_t address_bits)
 {
   static const uint32_t needs[] = {SpvCapabilityAddresses,

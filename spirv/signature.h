@@ -1,12 +1,11 @@
 /*
- * signature.h - kernels of which only the declaration is known, as SPIR-V.
+ * signature.h - SPIR-V for kernels that have only a declaration.
  * SPDX-License-Identifier: MIT
  *
- * Kernels that a driver compiles from OpenCL C come with no SPIR-V to read.
- * What is known of them is their signature, and this writes it down as a
- * module of stubs, for the same reader as every other module: bodies that read
- * and write through each pointer that is not const, and use the local id, so
- * that nobody splits their ranges.
+ * A kernel that a driver compiles from OpenCL C comes without SPIR-V. Only its
+ * signature is known. This writes it as a module of stubs, so that the reader
+ * of all other modules reads it: the bodies read and write through each
+ * pointer that is not const, and use the local id, so that no range is split.
  */
 #ifndef LZE_SIGNATURE_H
 #define LZE_SIGNATURE_H
@@ -14,13 +13,13 @@
 #include <stddef.h>
 
 /*
- * The module, malloc'ed and *size bytes long, for declarations such as
+ * Returns the module, malloc'ed and *size bytes long, for declarations:
  *   saxpy(float a, global const float *x, global float *y); f(local int *t)
- * with or without "kernel void" and parameters' names; a pointer without an
- * address space is to global memory; a struct by value is struct(24), with its
- * size; an image without a qualifier is read only; reqd_work_group_size(x, y,
- * z) may come before a name.  NULL, with what is wrong in message, for anything
- * else.
+ * with or without "kernel void" and parameters' names. A pointer without an
+ * address space is to global memory. A struct by value is struct(24), with its
+ * size. An image without a qualifier is read only. reqd_work_group_size(x, y,
+ * z) may come before a name. Returns NULL with an error in message for
+ * anything else.
  */
 void *signature_spirv(const char *text, unsigned address_bits, size_t *size,
                       char *message, size_t cap);

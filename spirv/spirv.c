@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The words of a module in this machine's byte order, from the pool. */
+/* Copies the words of a module in this machine's byte order into the pool. */
 static const uint32_t *copy_words(spirv_block **pool, const void *bytes,
                                   size_t size, char *message, size_t cap)
 {
@@ -73,7 +73,7 @@ spirv_module *spirv_parse(const void *bytes, size_t size, char *message,
 
 void spirv_free(spirv_module *pub)
 {
-  module *m = (module *)pub; /* its first member */
+  module *m = (module *)pub; /* pub is its first member */
   if (m == NULL)
     return;
   spirv_pool_free(&m->pool);
@@ -88,8 +88,8 @@ const spirv_kernel *spirv_find(const spirv_module *m, const char *name)
   return NULL;
 }
 
-/* The strictest environment SPIRV-Tools has for OpenCL and a version: OpenCL
-   2.2 up to 1.2; what is newer no OpenCL it knows of defines. */
+/* Returns the strictest environment of SPIRV-Tools for OpenCL and a version:
+   OpenCL 2.2 up to 1.2; it has no OpenCL for newer versions. */
 static spv_target_env environment_of(uint32_t version)
 {
   switch (version >> 8) {
@@ -112,7 +112,8 @@ const char *spirv_too_nested(const uint32_t *words, size_t count)
 {
   enum { MOST_WAYS = 1 << 20, MOST_IDS = 1 << 22 };
   size_t ids = count < 5 ? 0 : words[3] < MOST_IDS ? words[3] : MOST_IDS;
-  uint32_t *ways = calloc(ids + 1, sizeof *ways); /* to members, below an id */
+  uint32_t *ways = calloc(ids + 1, sizeof *ways); /* number of ways to members,
+                                                     below an id */
   bool many = false;
   if (ways == NULL)
     return "out of memory";

@@ -2,12 +2,12 @@
  * spirv.h - one reader of SPIR-V for lze and for its driver.
  * SPDX-License-Identifier: MIT
  *
- * Answers what both need to know of an OpenCL flavoured SPIR-V module: its
- * kernels, their arguments, what they use through the whole call graph.  No
- * Lua and no OpenCL in here; decoding is SPIRV-Tools' (spvBinaryParse), which
- * also refuses what cannot be decoded.  Everything returned belongs to the
- * spirv_module and lives until spirv_free.  The reader keeps no state between
- * calls and may be used from any number of threads, each on its own module.
+ * Describes an OpenCL flavoured SPIR-V module: its kernels, their arguments,
+ * and what they use through the whole call graph. It uses neither Lua nor
+ * OpenCL. SPIRV-Tools (spvBinaryParse) decodes modules, and refuses malformed
+ * ones. Everything returned belongs to the spirv_module and lives until
+ * spirv_free. The reader keeps no state between calls and may be used by any
+ * number of threads, each on its own module.
  */
 #ifndef LZE_SPIRV_H
 #define LZE_SPIRV_H
@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Where a pointer points (the storage class of OpTypePointer). */
+/* The memory that a pointer points to (the storage class of OpTypePointer). */
 typedef enum spirv_space {
   SPIRV_SPACE_PRIVATE,  /* Function: a by-value struct passed byval */
   SPIRV_SPACE_GLOBAL,   /* CrossWorkgroup */
@@ -25,7 +25,7 @@ typedef enum spirv_space {
   SPIRV_SPACE_GENERIC
 } spirv_space;
 
-/* How an argument is given to a kernel. */
+/* How an argument is passed to a kernel. */
 typedef enum spirv_class {
   SPIRV_ARG_VALUE,   /* its bytes: scalar, vector or struct (byval too) */
   SPIRV_ARG_POINTER, /* an address of global, constant or generic memory */
@@ -46,60 +46,62 @@ typedef enum spirv_kind {
 } spirv_kind;
 
 typedef enum spirv_sign {
-  SPIRV_SIGN_UNKNOWN, /* SPIR-V made from OpenCL C does not say */
+  SPIRV_SIGN_UNKNOWN, /* unknown in SPIR-V made from OpenCL C */
   SPIRV_SIGN_SIGNED,
   SPIRV_SIGN_UNSIGNED
 } spirv_sign;
 
-/* The type of a value or of what a pointer points to. */
+/* The type of a value or of a pointee. */
 typedef struct spirv_type {
   spirv_kind kind;
-  spirv_sign sign;  /* of integers, from the source type where it is known */
+  spirv_sign sign;  /* of integers, from the source type if known */
   unsigned bits;    /* of one lane */
   unsigned lanes;   /* 1 for scalars, 2, 3, 4, 8 or 16 for vectors */
-  size_t bytes;     /* size in memory; a vector of 3 takes 4 lanes; 0 unknown */
+  size_t bytes;     /* size in memory; a vector of 3 takes 4 lanes; 0 if
+                       unknown */
 } spirv_type;
 
-/* What the kernel does through a pointer. */
+/* The kernel's accesses through a pointer. */
 typedef enum spirv_access {
   SPIRV_ACCESS_NONE = 0,  /* proven: never touched */
   SPIRV_ACCESS_READ = 1,  /* proven: only read */
   SPIRV_ACCESS_WRITE = 2, /* proven: only written */
-  SPIRV_ACCESS_BOTH = 3   /* both, or it cannot be told */
+  SPIRV_ACCESS_BOTH = 3   /* both, or unknown */
 } spirv_access;
 
-/* What an argument that is an image has to be. */
+/* The image that an argument requires. */
 typedef struct spirv_image {
-  uint8_t dimensions;      /* 1, 2 or 3; 0 for a buffer and the like */
+  uint8_t dimensions;      /* 1, 2 or 3; 0 for other kinds, for example
+                              buffers */
   bool is_array, is_depth, is_multisampled;
 } spirv_image;
 
 /* Each work-item accesses the bytes below `bytes` plus `by` times its global
-   ids, whatever the values of the other arguments are. */
+   ids, for any values of the other arguments. */
 typedef struct spirv_extent {
   bool proved;
-  bool narrow;             /* only where that is well below 2^31 */
+  bool narrow;             /* only if the result is well below 2^31 */
   int64_t bytes, by[3];
 } spirv_extent;
 
 typedef struct spirv_arg {
-  const char *name;        /* NULL where the module has none */
+  const char *name;        /* NULL if absent */
   const char *source_type; /* "float*", from kernel_arg_type; NULL if absent */
   spirv_class cls;
   spirv_space space;       /* of POINTER and LOCAL */
   spirv_type type;         /* of the value, or of the pointee */
-  size_t bytes;            /* to be set for it: 8 for a pointer, 0 for LOCAL */
+  size_t bytes;            /* to set it: 8 for a pointer, 0 for LOCAL */
   bool is_const;           /* const in the source, NonWritable or constant */
   bool is_volatile, is_restrict;
-  bool is_capture;         /* of a kernel made of a Lua function: a capture */
-  uint32_t size_of;        /* likewise: the size of this argument, from 1, along
-                              `dimension`, from 1, of `rank`; 0 for others */
+  bool is_capture;         /* of a kernel from a Lua function: a capture */
+  uint32_t size_of;        /* of the same: the size of this argument, from 1,
+                              along `dimension`, from 1, of `rank`; 0 for
+                              others */
   uint32_t dimension, rank;
   spirv_extent reach;      /* of POINTER */
   spirv_access access;     /* of POINTER: followed through loads, stores,
-                              atomics, calls and Function variables; const
-                              where that cannot tell.  Of IMAGE: its
-                              qualifier */
+                              atomics, calls and Function variables; const if
+                              that is inconclusive. Of IMAGE: its qualifier */
   spirv_image image;       /* of IMAGE */
 } spirv_arg;
 
@@ -133,44 +135,45 @@ enum {
   SPIRV_HAS_LOOPS = 1 << 7,
   SPIRV_HAS_LONG_MATHS = 1 << 8,   /* exp, sin, pow ...: many steps each */
   SPIRV_SWEEPS_LOCAL = 1 << 9,     /* fills local memory in loops: work of the
-                                      group, whatever its size */
-  SPIRV_HAS_LONG_LOOPS = 1 << 10   /* of more than a few rounds, or of an
-                                      unknown number.  A good guess */
+                                      group at any size */
+  SPIRV_HAS_LONG_LOOPS = 1 << 10   /* more than a few rounds, or an unknown
+                                      number. A good guess */
 };
 
-/* What stands before the name of a kernel in Lua in its entry point's: by
-   itself such a name may be one that OpenCL or C has, as printf is. */
+/* The prefix of entry points of kernels in Lua: without it the name could be
+   one of OpenCL's or C's functions, for example printf. */
 #define SPIRV_LUA_ENTRY "lze_kernel_"
 
 typedef struct spirv_kernel {
-  const char *name;          /* its entry point's */
-  const char *label;         /* what people call it: of Lua's, as there */
+  const char *name;          /* the entry point's name */
+  const char *label;         /* the name for users: of a kernel in Lua, the
+                                script's */
   uint32_t function;         /* index into spirv_module.functions */
   uint32_t arg_count;
   const spirv_arg *args;
   /* The lists that args have their source types and qualifiers from,
      "float,float*,"; NULL if the module has none, or for a second name. */
   const char *type_list, *qualifier_list;
-  uint32_t size_count;       /* the last arguments that are sizes of others */
-  uint32_t required_group[3];   /* LocalSize; zeros when there is none */
-  uint32_t group_hint[3];       /* LocalSizeHint; zeros likewise */
-  uint32_t required_subgroup;   /* SubgroupSize; 0 likewise */
+  uint32_t size_count;       /* arguments at the end that are sizes of others */
+  uint32_t required_group[3];   /* LocalSize; zeros if absent */
+  uint32_t group_hint[3];       /* LocalSizeHint; zeros if absent */
+  uint32_t required_subgroup;   /* SubgroupSize; 0 if absent */
   uint32_t builtins, features;  /* through the whole call graph */
   size_t local_bytes;           /* static Workgroup variables it reaches */
-  size_t private_bytes;         /* arrays and structs of a work-item in the
+  size_t private_bytes;         /* a work-item's arrays and structs in the
                                    functions it reaches, once each */
-  /* Accesses to global memory that work-items which are neighbours along x, y
-     or z make side by side, within 64 bytes, and those they make further
-     apart, or at unknown places; those in loops count more.  What has the
-     same address for both is in neither.  `again` are those of them in loops
-     that go through memory, each work-item along that dimension where its
-     neighbour has been, side by side with others.  `stores` are those side by
-     side that write, and `spacing` the most bytes from one of them all to the
-     next.  A good guess, not a proof. */
+  /* Accesses to global memory by neighbours along x, y or z: `beside` counts
+     those within 64 bytes of each other, `apart` those further away or at
+     unknown places. Accesses in loops count more. An access with the same
+     address for both neighbours is in neither. `again` counts accesses in loops
+     through memory that are beside others and in which each work-item visits
+     the places that its neighbour along that dimension has visited. `stores`
+     counts the writes in `beside`, and `spacing` is the greatest distance in
+     bytes between neighbours in `beside`. A good guess, not a proof. */
   uint32_t beside[3], apart[3], again[3], stores[3], spacing[3];
   /* The most work-items along x, y and z, and in all, for which its arrays in
-     local memory have a place each; 0 where they do not tell.  A group that is
-     larger may well write past their ends. */
+     local memory have a place each; 0 if unknown. A larger group may write past
+     their ends. */
   uint32_t local_fit[3], local_items;
 } spirv_kernel;
 
@@ -186,10 +189,10 @@ typedef struct spirv_function {
   uint32_t callee_count;
 } spirv_function;
 
-/* One instruction: opcode, result and the words it is made of. */
+/* One instruction: opcode, result and words. */
 typedef struct spirv_instruction {
   uint16_t opcode, word_count;
-  uint32_t result, result_type;  /* 0 where it has none */
+  uint32_t result, result_type;  /* 0 if absent */
   const uint32_t *words;         /* word_count words, words[0] included */
 } spirv_instruction;
 
@@ -200,16 +203,16 @@ typedef struct spirv_spec_constant {
   uint64_t value;            /* the default's bits, zero-extended */
 } spirv_spec_constant;
 
-/* A function or a program-scope CrossWorkgroup variable that has linkage or
-   at least a name. */
+/* A function or a program-scope CrossWorkgroup variable with linkage or a
+   name. */
 typedef struct spirv_symbol {
   const char *name;
   uint32_t at;               /* its instruction */
-  bool imported, exported;   /* else it is the module's own affair */
-  bool is_builtin;           /* imported, but of every OpenCL's own */
+  bool imported, exported;   /* otherwise it is internal */
+  bool is_builtin;           /* imported, and part of every OpenCL */
 } spirv_symbol;
 
-/* Of a type: what its values take in memory; 0 where that is not known. */
+/* The layout of a type's values in memory; 0 if unknown. */
 typedef struct spirv_layout {
   size_t bytes;
   uint16_t align;
@@ -232,73 +235,74 @@ typedef struct spirv_module {
   size_t instruction_count;
   const uint32_t *definitions;  /* of ids below bound: 1 + the instruction */
   const spirv_layout *layouts;  /* one for each instruction */
-  const uint8_t *id_uses;    /* a bit for each word: an id as an operand, but
-                                for results and their types */
+  const uint8_t *id_uses;    /* a bit for each word: an id as an operand, not a
+                                result or its type */
   const spirv_symbol *symbols;
   size_t symbol_count;
   const spirv_spec_constant *spec_constants;
   size_t spec_constant_count;
-  bool has_imports;          /* of functions and variables, built-ins apart */
-  bool has_exports;          /* a compiler may well export every kernel */
+  bool has_imports;          /* of functions and variables, without built-ins */
+  bool has_exports;          /* a compiler may export every kernel */
   bool has_globals;          /* program-scope CrossWorkgroup variables */
 } spirv_module;
 
 /*
- * Decode `size` bytes at `bytes`.  Returns NULL when they are not a decodable
- * SPIR-V module of the OpenCL kind, or memory ran out, and then writes why
- * into message (a NUL terminated string of at most `cap` bytes).  The bytes
- * are copied and need no alignment; both byte orders are read.
+ * Decodes `size` bytes at `bytes`. Returns NULL if they are not an OpenCL
+ * module that can be decoded, or memory runs out, and then writes the reason
+ * into message (a NUL terminated string of at most `cap` bytes). The bytes are
+ * copied and need no alignment; both byte orders are read.
  */
 spirv_module *spirv_parse(const void *bytes, size_t size, char *message,
                           size_t cap);
 
 void spirv_free(spirv_module *module); /* NULL is allowed */
 
-/* The kernel whose entry point has that name, or NULL. */
+/* Returns the kernel with that entry point, or NULL. */
 const spirv_kernel *spirv_find(const spirv_module *module, const char *name);
 
-/* For each of the module's kernels the name of a function that it reaches by
-   calls and that neither the module nor every OpenCL defines, or NULL.  False
-   where memory has run out. */
+/* For each kernel, sets the name of a function that it reaches by calls and
+   that neither the module nor every OpenCL defines, or NULL. Returns false when
+   memory runs out. */
 bool spirv_undefined(const spirv_module *module, const char **names);
 
-/* Whether the kernel, or what it calls, compares pointers or takes their
-   values, and so may look if one is null; true where memory has run out. */
+/* Returns true if the kernel, or a function that it calls, compares pointers or
+   takes their values, and so may test for null; also if memory runs out. */
 bool spirv_compares_pointers(const spirv_module *module,
                              const spirv_kernel *kernel);
 
-/* Floating-point operations of one work-item, by what they compute with; those
-   of a vector are one for each lane, fma and mad two. */
+/* Floating-point operations of one work-item, by precision. An operation on a
+   vector counts once for each lane, fma and mad twice. */
 typedef struct spirv_flops {
   uint64_t of_half, of_float, of_double;
-  bool whole;                /* each work-item does these; else at least */
+  bool whole;                /* each work-item does exactly these; otherwise at
+                                least */
 } spirv_flops;
 
-/* What the source has each work-item of a kernel do, whatever its arguments
-   are; a compiler may leave some of it out.  Walks through the kernel: some
-   milliseconds at most.  False where memory has run out. */
+/* Counts the operations in the source that each work-item does with any
+   arguments; a compiler may remove some. Walks through the kernel, for some
+   milliseconds at most. Returns false when memory runs out. */
 bool spirv_count_flops(const spirv_module *module, const spirv_kernel *kernel,
                        spirv_flops *flops);
 
-/* The module without the functions, kernels among them, that reach such a
-   function: words for the caller to free, `*size` bytes, or NULL where memory
-   has run out. */
+/* Returns the module without the functions and kernels that reach an undefined
+   function: `*size` bytes of words for the caller to free, or NULL when memory
+   runs out. */
 uint32_t *spirv_defined(const spirv_module *module, size_t *size);
 
 /*
- * Why neither SPIRV-Tools' validator nor its optimiser is to be asked about a
- * module, or NULL: newer ones visit the members of a struct once for each way
- * to them, of which nested structs have more than can be waited for.  The words
- * are in the order of the machine; what is not a module is left to the tools.
+ * Returns why SPIRV-Tools' validator and optimiser must not read a module, or
+ * NULL: newer versions visit the members of a struct once for each way to
+ * them, and nested structs can have too many ways. The words are in the
+ * machine's byte order. The tools report malformed modules themselves.
  */
 const char *spirv_too_nested(const uint32_t *words, size_t count);
 
 /*
- * Validate by SPIRV-Tools: for OpenCL 2.2 up to SPIR-V 1.2, and what is newer,
- * which it knows no OpenCL for, by its version alone.  Returns true, or false
- * with the validator's first message.  Drivers take much that it refuses (one
- * in seven of the modules of Intel's conformance tests), so a refusal is a
- * reason to warn, not to give up.
+ * Validates with SPIRV-Tools: for OpenCL 2.2 up to SPIR-V 1.2, and newer
+ * modules by their version alone. Returns true, or false with the validator's
+ * first message. Drivers take many modules that it refuses (one in seven of
+ * Intel's conformance tests), so a refusal is a reason to warn, not to give
+ * up.
  */
 bool spirv_validate(const void *bytes, size_t size, char *message, size_t cap);
 

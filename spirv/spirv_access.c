@@ -2,24 +2,25 @@
  * spirv_access.c - what functions do through pointers.
  * SPDX-License-Identifier: MIT
  *
- * One function at a time, callees first.  Values that may be the same pointer
- * form a class (union-find); each class has at most one class of what is
- * stored where it points.  So a parameter kept in a Function variable and
- * loaded again is in the parameter's class, however often.  Order does not
- * matter and everything is linear.  What cannot be followed is `unknown`: an
- * access through it counts for every argument of the kernel.
+ * One function at a time, callees first. Values that may be the same pointer
+ * form a class (union-find). Each class has at most one class of the values
+ * stored at the place it points to. So a parameter that is kept in a Function
+ * variable and loaded again is in the parameter's class, any number of times.
+ * Order does not matter, and everything is linear. A pointer that cannot be
+ * followed is `unknown`: an access through it counts for every argument of the
+ * kernel.
  */
 #include "spirv_reader.h"
 
 #include <string.h>
 
 enum {
-  NODE_ROOTED = 4,   /* it is known where some of its pointers come from */
-  NODE_OUTSIDE = 8,  /* memory that others can see too */
+  NODE_ROOTED = 4,   /* the origin of some of its pointers is known */
+  NODE_OUTSIDE = 8,  /* memory that is visible outside */
   NODE_UNKNOWN = 16, /* it may point anywhere */
-  NODE_ESCAPED = 32, /* it was stored where others can see it */
-  NODE_GIVEN = 64,   /* handed to what may do anything with it */
-  NODE_PARAMETER = 128, /* memory that callers can see too */
+  NODE_ESCAPED = 32, /* it was stored in memory that is visible outside */
+  NODE_GIVEN = 64,   /* passed to an instruction that may do anything with it */
+  NODE_PARAMETER = 128, /* memory that is visible to callers */
   NODE_LOST = NODE_ROOTED | NODE_OUTSIDE | NODE_UNKNOWN | NODE_ESCAPED,
   NODE_ACCESS = SPIRV_ACCESS_BOTH
 };
@@ -29,14 +30,14 @@ typedef struct node {
   uint8_t flags;
 } node;
 
-/* Two nodes stand for things without an instruction. */
+/* Two nodes have no instruction. */
 enum { NODE_NONE, NODE_MODULE, NODE_RETURN, NODE_FIRST };
 
 typedef struct flow {
   reader *r;
   node *nodes;
   uint32_t used;
-  uint32_t function, at; /* whose values the nodes are */
+  uint32_t function, at; /* the owner of the nodes' values */
 } flow;
 
 static uint32_t flow_find(flow *w, uint32_t n)
@@ -56,8 +57,9 @@ static void flow_mark(flow *w, uint32_t n, unsigned flags)
     w->nodes[flow_find(w, n)].flags |= (uint8_t)flags;
 }
 
-/* What is stored where n points.  Every call is on behalf of another word of
-   an instruction, which is what the table of nodes has room for. */
+/* Returns the node of the values stored at the place n points to. Each call is
+   for another word of an instruction, and the table of nodes has room for all
+   words. */
 static uint32_t flow_content(flow *w, uint32_t n)
 {
   if (n == NODE_NONE)
@@ -86,7 +88,7 @@ static void flow_unify(flow *w, uint32_t a, uint32_t b)
   }
 }
 
-/* Whether values of a type may carry a pointer. */
+/* Returns true if values of a type may contain a pointer. */
 static bool carries_pointer(const reader *r, uint32_t type_id)
 {
   const spirv_instruction *type = def_of(r, type_id);
@@ -121,7 +123,7 @@ static bool is_pointer(const reader *r, uint32_t id)
                           type->opcode == OP_TYPE_UNTYPED_POINTER);
 }
 
-/* The node of a value, NODE_NONE for what carries no pointer. */
+/* Returns the node of a value, or NODE_NONE if it contains no pointer. */
 static uint32_t flow_node(flow *w, uint32_t id)
 {
   const reader *r = w->r;
@@ -146,7 +148,7 @@ static void flow_unify_ids(flow *w, uint32_t a, uint32_t b)
   flow_unify(w, flow_node(w, a), flow_node(w, b));
 }
 
-/* An access through a pointer that moves a value to or from `value`. */
+/* Records an access through a pointer that moves a value to or from `value`. */
 static void flow_access(flow *w, uint32_t pointer, uint32_t value,
                         unsigned access)
 {
@@ -155,13 +157,13 @@ static void flow_access(flow *w, uint32_t pointer, uint32_t value,
   const spirv_instruction *type = i == NULL ? NULL : def_of(r, i->result_type);
   uint32_t n = flow_node(w, pointer), v = flow_node(w, value);
   flow_mark(w, n, access);
-  /* Built-in variables hold no pointers. */
+  /* Built-in variables contain no pointers. */
   if (v != NODE_NONE &&
       (type == NULL || word(type, 2) != SpvStorageClassInput))
     flow_unify(w, flow_content(w, n), v);
 }
 
-/* An instruction that may do anything with its operands. */
+/* Records an instruction that may do anything with its operands. */
 static void flow_give_up(flow *w, const spirv_instruction *i)
 {
   for (unsigned k = 1; k < i->word_count; k++)
@@ -170,7 +172,7 @@ static void flow_give_up(flow *w, const spirv_instruction *i)
   flow_mark(w, flow_node(w, i->result), NODE_LOST);
 }
 
-/* What a call does with one pointer. */
+/* Records a call's effect on one pointer. */
 static void flow_called(flow *w, const spirv_instruction *i, uint32_t pointer,
                         unsigned does)
 {
@@ -247,7 +249,7 @@ static void flow_ext_inst(flow *w, const spirv_instruction *i)
     access = SPIRV_ACCESS_BOTH;
     break;
   }
-  /* The one pointer against everything else that goes in or comes out. */
+  /* The one pointer against all other operands and results. */
   for (unsigned k = 5; k < i->word_count; k++) {
     if (!is_pointer(r, i->words[k])) {
       flow_unify_ids(w, i->result, i->words[k]);
@@ -278,7 +280,7 @@ static void flow_atomic(flow *w, const spirv_instruction *i)
   }
 }
 
-/* An instruction whose result is made of its operands and nothing else. */
+/* Returns true if the result depends only on the operands. */
 static bool is_pure(unsigned op)
 {
   return (op >= SpvOpVectorExtractDynamic && op <= SpvOpTranspose) ||
@@ -382,7 +384,7 @@ static void flow_instruction(flow *w, uint32_t at)
   }
 }
 
-/* What the summary says of the pointers of a class. */
+/* Returns the summary of a class of pointers. */
 static unsigned flow_sum(flow *w, uint32_t n)
 {
   n = flow_find(w, n);
@@ -411,8 +413,8 @@ static void flow_function(flow *w, uint32_t at)
   for (uint32_t k = more->at; k < more->end; k++)
     flow_instruction(w, k);
 
-  /* What memory holds that others see, they may have put there; what is found
-     in a caller's memory that is only read here, the caller knows. */
+  /* Code outside may have stored into memory that it sees. If a caller's memory
+     is only read here, the caller has the origin of the values in it. */
   const unsigned others = NODE_OUTSIDE | NODE_ESCAPED | NODE_UNKNOWN;
   for (uint32_t k = 1; k < w->used; k++) {
     const node *n = &w->nodes[k];
@@ -449,7 +451,7 @@ static void flow_function(flow *w, uint32_t at)
       continue;
     unsigned sum = flow_sum(w, c);
     uint32_t found = w->nodes[flow_find(w, c)].content;
-    /* Where it is not the caller's to know, it is in `unknown`. */
+    /* If the caller does not have it, it is in `unknown`. */
     if (found != 0 && !(w->nodes[flow_find(w, found)].flags & NODE_UNKNOWN))
       sum |= flow_sum(w, found) << PARAM_FOUND;
     more->summary[p] = (uint8_t)sum;
@@ -457,8 +459,8 @@ static void flow_function(flow *w, uint32_t at)
   more->done = true;
 }
 
-/* All functions, callees before callers; one that is in a cycle of calls
-   finds the others not done and takes the worst of them. */
+/* Summarises all functions, callees before callers. A function in a cycle of
+   calls finds the others unfinished and assumes the worst of them. */
 bool spirv_follow_pointers(reader *r)
 {
   size_t most = 0;
@@ -469,7 +471,7 @@ bool spirv_follow_pointers(reader *r)
     if (size > most)
       most = size;
   }
-  /* A function on the stack of the walk, and which callee is its next. */
+  /* The stack of functions of the walk, and the next callee of each. */
   uint32_t *stack = scratch(r, r->function_count, sizeof *stack);
   uint32_t *next = scratch(r, r->function_count, sizeof *next);
   flow w = {.r = r, .nodes = scratch(r, most, sizeof(node))};
@@ -501,14 +503,14 @@ bool spirv_follow_pointers(reader *r)
   return true;
 }
 
-/* The access that a summary comes to where escaping counts as both. */
+/* Returns the access of a summary if escaping counts as both. */
 static unsigned worst_of(unsigned sum)
 {
   return sum & PARAM_ESCAPES ? SPIRV_ACCESS_BOTH : sum & NODE_ACCESS;
 }
 
-/* What a kernel does through pointers that may be any: the origin of those that
-   it finds in memory is unknown. */
+/* Returns a kernel's accesses through pointers that may point anywhere: the
+   origin of pointers that it loads from memory is unknown. */
 static unsigned unknown_access(const spirv_function *f,
                                const function_info *more)
 {
@@ -519,10 +521,9 @@ static unsigned unknown_access(const spirv_function *f,
 }
 
 /*
- * What a kernel does through an argument, by its summary and what it does
- * through pointers that may be any.  What the module declares is believed
- * where the code cannot be followed, and not where it can and does otherwise:
- * const is easily cast away.
+ * Returns a kernel's access to an argument, from its summary and its accesses
+ * through pointers that may point anywhere. The module's declaration counts
+ * only if the code cannot be followed, since const is easily cast away.
  */
 static spirv_access access_of(const spirv_arg *arg, unsigned sum,
                               unsigned unknown, uint16_t flags)

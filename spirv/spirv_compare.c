@@ -1,5 +1,5 @@
 /*
- * spirv_compare.c - whether kernels look at the values of pointers.
+ * spirv_compare.c - finds kernels that use the values of pointers.
  * SPDX-License-Identifier: MIT
  */
 #include "spirv.h"

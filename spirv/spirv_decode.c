@@ -9,14 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Far above any type OpenCL C can declare, and small enough that sums and
-   products of two sizes never overflow a 64-bit size. */
+/* Far above any type of OpenCL C, and small enough that sums and products of
+   two sizes never overflow a 64-bit size. */
 #define MAX_BYTES ((size_t)1 << 31)
 
-/* How often all searches of call graphs together may come by something: half
-   a second of work. Only a module made for it, with thousands of kernels that
-   all reach the same thousands of functions, needs more; the rest of its
-   kernels then count as calling what is not known. */
+/* The limit of steps for all searches of call graphs together: half a second of
+   work. Only a module made for it, with thousands of kernels that all reach the
+   same thousands of functions, needs more. The rest of its kernels then count
+   as calling unknown functions. */
 #define MOST_VISITS ((size_t)1 << 26)
 
 /* ------------------------------------------------------------------------
@@ -28,7 +28,7 @@ typedef struct spirv_block {
   max_align_t data[];
 } spirv_block;
 
-/* Zeroed room for count items of size bytes, or NULL. */
+/* Returns zeroed room for count items of size bytes, or NULL. */
 void *spirv_pool_get(spirv_block **pool, size_t count, size_t size)
 {
   if (count == 0)
@@ -52,7 +52,7 @@ void spirv_pool_free(spirv_block **pool)
   }
 }
 
-/* Write a message; SPIRV-Tools ends some of its own with new lines. */
+/* Writes a message; some of SPIRV-Tools' messages end with new lines. */
 void spirv_say(char *message, size_t cap, const char *format, ...)
 {
   if (cap == 0)
@@ -66,8 +66,8 @@ void spirv_say(char *message, size_t cap, const char *format, ...)
     message[--length] = '\0';
 }
 
-/* The literal string from word k on, NULL when memory runs out.  Its first
-   byte is in the low bits of the first word whatever the machine. */
+/* Returns the literal string from word k on, NULL when memory runs out. Its
+   first byte is in the low bits of the first word on any machine. */
 const char *spirv_text_at(reader *r, const spirv_instruction *i, unsigned k)
 {
   size_t n = i->word_count > k ? (i->word_count - k) * (size_t)4 : 0;
@@ -115,7 +115,7 @@ static spv_result_t take_instruction(void *data,
   reader *r = data;
   if (r->ins_count == r->ins_cap) {
     /* A module has at least a word for each instruction; doubling keeps the
-       table within a small multiple of what is really there. */
+       table within a small multiple of the real number. */
     size_t cap = r->ins_cap ? r->ins_cap * 2 : 256;
     spirv_instruction *more = keep(r, cap, sizeof *more);
     if (more == NULL) {
@@ -263,7 +263,7 @@ static void take_group_decoration(reader *r, const spirv_instruction *i)
   }
 }
 
-/* The size of a type whose parts are defined before it, as they must be. */
+/* Computes the size of a type. Its parts must be defined before it. */
 static void measure_type(reader *r, uint32_t at)
 {
   const spirv_instruction *i = &r->ins[at];
@@ -328,7 +328,7 @@ static void measure_type(reader *r, uint32_t at)
   info->align = bytes == 0 || align == 0 ? 1 : (uint16_t)align;
 }
 
-/* What is known of types, for others. */
+/* Copies the layouts of types for users of spirv.h. */
 static bool publish_layouts(reader *r)
 {
   spirv_layout *layouts = keep(r, r->ins_count, sizeof *layouts);
@@ -350,12 +350,12 @@ static bool is_debug_set(const char *name)
          strncmp(name, "DebugInfo", 9) == 0;
 }
 
-/* Everything that stands in the module's head, and where its functions are. */
+/* Reads the module's head, and finds its functions. */
 bool spirv_survey(reader *r)
 {
   spirv_module *pub = &r->m->pub;
   size_t capabilities = 0, functions = 0, params = 0;
-  const char *model = "missing"; /* or what is wrong with it */
+  const char *model = "missing"; /* or the reason to refuse it */
   for (size_t k = 0; k < r->ins_count; k++) {
     const spirv_instruction *i = &r->ins[k];
     switch (i->opcode) {
@@ -386,7 +386,7 @@ bool spirv_survey(reader *r)
   pub->capabilities = capability;
   pub->functions = r->functions;
 
-  spirv_function *f = NULL; /* the one we are in */
+  spirv_function *f = NULL; /* the current one */
   function_info *more = NULL;
   for (uint32_t k = 0; k < r->ins_count; k++) {
     const spirv_instruction *i = &r->ins[k];
@@ -429,7 +429,7 @@ bool spirv_survey(reader *r)
       f->params = param;
       break;
     case SpvOpFunctionParameter:
-      /* Parameters stand together at the head; strays are not arguments. */
+      /* Parameters come first in a function; later ones are not arguments. */
       if (f != NULL && k == f->first + 1 + f->param_count) {
         if (f->param_count++ == 0)
           more->param_at = k;
@@ -455,7 +455,7 @@ bool spirv_survey(reader *r)
   return publish_layouts(r);
 }
 
-/* The OpName of what instruction `at` defines; *name is NULL without one. */
+/* Sets *name to the OpName of the result of instruction `at`, or NULL. */
 bool spirv_name_of(reader *r, uint32_t at, const char **name)
 {
   uint32_t k = r->info[at].name;
@@ -498,7 +498,7 @@ static uint32_t builtin_bit(uint32_t builtin)
   }
 }
 
-/* What an imported function of that name reads or does. */
+/* The built-ins that an imported function reads, and its features. */
 typedef struct known_import {
   const char *name;
   uint32_t builtins, features;
@@ -548,7 +548,7 @@ static const known_import known_imports[] = {
   {"__spirv_BuiltInSubgroupLocalInvocationId", SPIRV_BUILTIN_SUBGROUP, 0}
 };
 
-/* The entry of an imported function's name, plain or with C++ mangling
+/* Returns the entry of an imported function's name, plain or with C++ mangling
    (_Z13get_global_idj), or NULL. */
 static const known_import *import_of(const char *name)
 {
@@ -571,7 +571,7 @@ static const known_import *import_of(const char *name)
   return NULL;
 }
 
-/* The features of an operation of the scope in word k. */
+/* Returns the features of an operation with the scope in word k. */
 static uint32_t scoped(const reader *r, const spirv_instruction *i, unsigned k,
                        uint32_t group)
 {
@@ -624,7 +624,7 @@ uint32_t spirv_features_of(const reader *r, const spirv_instruction *i)
   }
 }
 
-/* The type of what a variable is, or NULL. */
+/* Returns the type of a variable's value, or NULL. */
 static const spirv_instruction *variable_type(const reader *r,
                                               const spirv_instruction *i)
 {
@@ -633,15 +633,15 @@ static const spirv_instruction *variable_type(const reader *r,
     def_of(r, type->opcode == SpvOpTypePointer ? word(type, 3) : word(i, 4));
 }
 
-/* The size of a variable.  At most MAX_BYTES, of which no module has enough to
-   overflow a 64-bit sum. */
+/* Returns the size of a variable, at most MAX_BYTES; no module has enough of
+   them to overflow a 64-bit sum. */
 static size_t variable_size(const reader *r, const spirv_instruction *i)
 {
   const spirv_instruction *type = variable_type(r, i);
   return type == NULL ? 0 : r->info[type - r->ins].bytes;
 }
 
-/* Whether it is a variable of a work-item that a compiler may have to keep in
+/* Returns true for a work-item's variable that a compiler may have to keep in
    memory. */
 static bool is_private_array(const reader *r, const spirv_instruction *i)
 {
@@ -651,7 +651,7 @@ static bool is_private_array(const reader *r, const spirv_instruction *i)
                           type->opcode == SpvOpTypeStruct);
 }
 
-/* What each function calls, mentions and does itself. */
+/* Finds each function's calls, references, built-ins and features. */
 bool spirv_study_functions(reader *r)
 {
   uint32_t *uses = scratch(r, r->id_words, sizeof *uses);
@@ -730,7 +730,7 @@ bool spirv_study_functions(reader *r)
   return true;
 }
 
-/* Functions and variables of CrossWorkgroup memory by their names. */
+/* Lists functions and variables of CrossWorkgroup memory by their names. */
 bool spirv_read_symbols(reader *r)
 {
   spirv_symbol *symbols = keep(r, r->ins_count, sizeof *symbols);
@@ -768,7 +768,7 @@ bool spirv_read_symbols(reader *r)
   return true;
 }
 
-/* Whether what a kernel reaches mentions instruction d for the first time. */
+/* Marks instruction d; returns true for the first reference of this kernel. */
 static bool reach_mark(reader *r, int64_t d)
 {
   if (d < 0 || r->info[d].seen == r->round)
@@ -783,8 +783,8 @@ static uint32_t add_counts(uint32_t a, uint32_t b)
 }
 
 /*
- * Sum up what a kernel reaches: functions by calls, and by what they mention
- * variables and the constants made of those.  `todo` has room for every
+ * Sums up everything that a kernel reaches: functions by calls, and variables,
+ * and constants made of variables, by references. `todo` has room for every
  * instruction.
  */
 void spirv_reach(reader *r, spirv_kernel *kernel, uint32_t *todo)

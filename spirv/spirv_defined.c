@@ -1,6 +1,5 @@
 /*
- * spirv_defined.c - what of a module needs no function that is defined
- * elsewhere.
+ * spirv_defined.c - removes functions that need undefined ones.
  * SPDX-License-Identifier: MIT
  */
 #include "spirv.h"
@@ -10,8 +9,9 @@
 
 #include <spirv/unified1/spirv.h>
 
-/* For each function 1 + the undefined one that it reaches by calls, or 0.
-   NULL: out of memory.  From each undefined one back along the calls. */
+/* Returns for each function 1 + the undefined one that it reaches by calls, or
+   0; NULL if out of memory. Goes from each undefined one back along the
+   calls. */
 static uint32_t *undefined_reached(const spirv_module *m)
 {
   const size_t n = m->function_count;
@@ -35,7 +35,8 @@ static uint32_t *undefined_reached(const spirv_module *m)
     for (uint32_t k = 0; k < m->functions[i].callee_count; k++)
       first[m->functions[i].callees[k] + 2]++;
   for (size_t i = 2; i < n + 2; i++) first[i] += first[i - 1];
-  /* Each moves on as its callers are written, to where the next one's begin. */
+  /* Each advances while its callers are written, to the start of the next
+     one's. */
   for (size_t i = 0; i < n; i++)
     for (uint32_t k = 0; k < m->functions[i].callee_count; k++)
       callers[first[m->functions[i].callees[k] + 1]++] = (uint32_t)i;
@@ -72,7 +73,7 @@ bool spirv_undefined(const spirv_module *m, const char **names)
   return reached != NULL;
 }
 
-/* Mark the ids that functions which are left out define. */
+/* Marks the ids that removed functions define. */
 static void ids_mark(const spirv_module *m, const uint32_t *reached,
                      bool *gone, bool *inside)
 {
@@ -87,7 +88,8 @@ static void ids_mark(const spirv_module *m, const uint32_t *reached,
   gone[0] = false;
 }
 
-/* Whether an instruction before the functions is about an id that is gone. */
+/* Returns true if an instruction before the functions refers to a removed
+   id. */
 static bool is_about(const spirv_module *m, const spirv_instruction *in,
                      const bool *gone)
 {

@@ -2,34 +2,35 @@
  * spirv_extent.c - how far every launch of a kernel reaches into its arguments.
  * SPDX-License-Identifier: MIT
  *
- * A proof, unlike spirv_stride.c: only what every work-item does counts, which
- * is what comes before the first branch that depends on anything.  On that way
- * a value is followed where it is a constant plus global ids times constants.
- * Of all others nothing is said.
+ * A proof, unlike spirv_stride.c: only accesses that every work-item makes
+ * count, which are those before the first branch on an unknown condition. On
+ * that path it follows values that are a constant plus global ids times
+ * constants. It makes no statement about other values.
  */
 #include "spirv_reader.h"
 
 #include <string.h>
 
 enum {
-  MOST_AT = 1 << 20, /* so that 32-bit arithmetic can be told not to wrap */
+  MOST_AT = 1 << 20, /* limits 32-bit arithmetic so that it provably does not
+                        wrap */
   MOST_BY = 1 << 28
 };
 
-/* A number, or so many bytes into what a parameter points to. */
+/* A number, or an offset in bytes into a parameter's pointee. */
 typedef struct place {
   bool known;
   bool ids;          /* the vector of the global ids */
   bool narrow;       /* 32-bit arithmetic was part of it */
-  bool taken;        /* of a variable: its address may be anywhere */
+  bool taken;        /* of a variable: its address was taken */
   uint32_t param;    /* 1 + its index, or 0 */
-  int64_t at, by[3]; /* by the global ids */
+  int64_t at, by[3]; /* multiplied by the global ids */
 } place;
 
 typedef struct extent_walk {
   reader *r;
-  place *of;         /* by instruction; of a variable: what it holds */
-  size_t steps;      /* to go, for all kernels */
+  place *of;         /* by instruction; of a variable: its value */
+  size_t steps;      /* left, for all kernels */
   spirv_extent *reach; /* of the parameters */
 } extent_walk;
 
@@ -39,7 +40,7 @@ static bool is_variable(const spirv_instruction *i)
     word(i, 3) == SpvStorageClassFunction;
 }
 
-/* The type of what an instruction makes, or NULL. */
+/* Returns the type of an instruction's result, or NULL. */
 static const spirv_instruction *result_type_of(const reader *r,
                                         const spirv_instruction *i)
 {
@@ -63,7 +64,8 @@ static place value_of(const extent_walk *w, uint32_t id)
                                          (place){.known = true, .at = v};
 }
 
-/* a + b * scale, known where both are and nothing can grow too large. */
+/* Returns a + b * scale, known if both are known and nothing grows too
+   large. */
 static place place_sum(place a, place b, int64_t scale)
 {
   if (!a.known || !b.known || a.ids || b.ids || b.param != 0 ||
@@ -102,8 +104,8 @@ static size_t bytes_of(const reader *r, uint32_t type)
   return info == NULL ? 0 : info->bytes;
 }
 
-/* The pointer that a chain makes; where it goes into a struct, the start of
-   that, which is not further. */
+/* Returns the pointer of a chain; if it goes into a struct, the start of the
+   struct, which is not beyond it. */
 static place chain(const extent_walk *w, const spirv_instruction *i,
                    bool element)
 {
@@ -129,7 +131,8 @@ static place chain(const extent_walk *w, const spirv_instruction *i,
   return p;
 }
 
-/* What of a value is surely accessed: of three lanes not the fourth. */
+/* Returns the bytes of a value that are certainly accessed: of three lanes, not
+   the fourth. */
 static size_t accessed_bytes(const reader *r, uint32_t type)
 {
   const spirv_instruction *t = def_of(r, type);
@@ -155,7 +158,7 @@ static void access(extent_walk *w, uint32_t pointer, uint32_t type)
   reach->proved = true;
 }
 
-/* Forget variables whose addresses an instruction takes. */
+/* Drops variables whose addresses an instruction takes. */
 static void take_addresses(extent_walk *w, const spirv_instruction *i)
 {
   unsigned plain = i->opcode == SpvOpLoad ? 3 :
@@ -208,8 +211,8 @@ static place call(const extent_walk *w, const spirv_instruction *i)
   return id_of(d);
 }
 
-/* A choice that a constant decides: newer compilers make one of each work-item
-   function, between its value and 0 for dimensions that there are not. */
+/* Evaluates a select with a constant condition: newer compilers make one for
+   each work-item function, of its value and 0 for missing dimensions. */
 static place chosen(const extent_walk *w, const spirv_instruction *i)
 {
   const spirv_instruction *condition = def_of(w->r, word(i, 3));
@@ -234,7 +237,7 @@ static place result(extent_walk *w, const spirv_instruction *i)
     return chosen(w, i);
   case SpvOpIAdd:
     return a.param != 0 ? place_sum(a, b, 1) : place_sum(b, a, 1);
-  case SpvOpISub: /* of more than a constant it would be less and less */
+  case SpvOpISub: /* minus more than a constant it would decrease */
     return place_sum(a, b, -1);
   case SpvOpIMul:
     return place_product(a, b);
@@ -262,7 +265,7 @@ static place result(extent_walk *w, const spirv_instruction *i)
   }
 }
 
-/* A number as wide as its type. */
+/* Returns a number that fits its type. */
 static place narrowed(const reader *r, const spirv_instruction *i, place p)
 {
   const spirv_instruction *type = result_type_of(r, i);
@@ -275,8 +278,9 @@ static place narrowed(const reader *r, const spirv_instruction *i, place p)
   return p;
 }
 
-/* Whether a kernel gives a function its own parameters, as compilers make
-   kernels that others may call; those of the function are then known. */
+/* Returns true if a kernel passes its own parameters to a function, as
+   compilers do for kernels that others may call. Then the function's are known,
+   too. */
 static bool hands_on(extent_walk *w, const spirv_instruction *i,
                      const function_info *f)
 {
@@ -293,11 +297,12 @@ static bool hands_on(extent_walk *w, const spirv_instruction *i,
   return true;
 }
 
-/* Go the way that every work-item goes. */
+/* Follows the path that every work-item takes. */
 static void follow(extent_walk *w, const function_info *f)
 {
   const reader *r = w->r;
-  bool whole = false; /* it is in the function that a kernel hands on to */
+  bool whole = false; /* true in the function to which a kernel passes its
+                         parameters */
   for (uint32_t at = f->at; at < f->end && w->steps > 0; at++, w->steps--) {
     const spirv_instruction *i = &r->ins[at];
     int64_t next;
@@ -325,7 +330,7 @@ static void follow(extent_walk *w, const function_info *f)
     if (i->opcode == SpvOpFunctionCall) {
       int64_t n = function_of(r, word(i, 3));
       if (n < 0 || (!r->more[n].known && r->functions[n].imported))
-        return; /* it may not come back */
+        return; /* it may not return */
       if (!whole && hands_on(w, i, f)) {
         whole = true;
         f = &r->more[n];
@@ -340,7 +345,7 @@ static void follow(extent_walk *w, const function_info *f)
   }
 }
 
-/* Whether a parameter points to memory of the host's. */
+/* Returns true if a parameter points to a buffer. */
 static bool is_buffer(const reader *r, uint32_t at)
 {
   const spirv_instruction *type = result_type_of(r, &r->ins[at]);

@@ -2,13 +2,13 @@
  * spirv_flops.c - how much arithmetic every work-item does at least.
  * SPDX-License-Identifier: MIT
  *
- * A kernel is walked through as a work-item would, with what constants alone
- * decide: integers and conditions are computed, in Function variables too, and
- * loops gone round.  Where something else decides which way to go, the walk
- * goes on where all ways meet again; what lies between is not counted, and what
- * is stored there not known any more.  Specialization constants decide nothing,
- * as a host may set them.  After so many steps the walk ends: all that it has
- * counted is done by every work-item.
+ * Walks through a kernel as a work-item would, as far as constants decide the
+ * path: it computes integers and conditions, in Function variables too, and
+ * repeats loops. If another value decides, it continues at the point where all
+ * paths meet again; it does not count the instructions between, and the
+ * variables stored there become unknown. Specialization constants count as
+ * unknown, since a program may set them. The walk ends after a fixed number of
+ * steps: every work-item does all the operations counted by then.
  */
 #include "spirv_reader.h"
 
@@ -17,30 +17,32 @@
 
 enum {
   MOST_STEPS = 1 << 18,
-  MOST_CALLS = 16,  /* inside each other */
-  MOST_PASSES = 16, /* to find where ways meet */
+  MOST_CALLS = 16,  /* nested in each other */
+  MOST_PASSES = 16, /* to find where paths meet */
   NO_LABEL = UINT32_MAX
 };
 
 typedef struct value {
-  uint64_t bits, next; /* next: of a phi, before all of its block have it */
+  uint64_t bits, next; /* next: of a phi, until all phis of its block have
+                          one */
   bool known, next_known;
-  bool taken;          /* of a variable: its address is, or a part of it */
+  bool taken;          /* of a variable: its address, or a part's, is taken */
 } value;
 
 typedef struct frame {
-  uint32_t function, call; /* which instruction has called it */
-  uint32_t block, before;  /* labels: where it is, whence it came */
+  uint32_t function, call; /* the calling instruction */
+  uint32_t block, before;  /* labels: the current and the previous block */
 } frame;
 
 typedef struct walk {
   const spirv_module *m;
   uint32_t std_set;
-  value *of;           /* by instruction; of a variable: what it holds */
-  uint32_t *meets;     /* of a block that ends in a choice: the label where its
-                          ways meet; by instruction, NO_LABEL where nowhere */
+  value *of;           /* by instruction; of a variable: its value */
+  uint32_t *meets;     /* for a block that ends in a choice: the label at which
+                          its paths meet; by instruction, NO_LABEL if they never
+                          meet */
   bool *joined;        /* by function: meets is filled in */
-  uint32_t *seen, round; /* by instruction, of searches */
+  uint32_t *seen, round; /* by instruction, for searches */
   uint32_t *todo;      /* room for all labels */
   size_t steps;
   frame frames[MOST_CALLS];
@@ -65,7 +67,7 @@ static bool is_id(const walk *w, const spirv_instruction *i, unsigned k)
   return w->m->id_uses[at / 8] >> (at % 8) & 1;
 }
 
-/* The function that an id names, or -1. */
+/* Returns the function with that id, or -1. */
 static int64_t find_function(const walk *w, uint32_t id)
 {
   int64_t d = find(w, id);
@@ -81,7 +83,7 @@ static int64_t find_function(const walk *w, uint32_t id)
     (int64_t)low : -1;
 }
 
-/* Whether an imported function is one of every OpenCL's own. */
+/* Returns true if an imported function is part of every OpenCL. */
 static bool is_builtin(const walk *w, const spirv_function *f)
 {
   size_t low = 0, high = w->m->symbol_count; /* in the order of the module */
@@ -96,14 +98,15 @@ static bool is_builtin(const walk *w, const spirv_function *f)
     w->m->symbols[low].is_builtin;
 }
 
-/* --- ways --------------------------------------------------------------- */
+/* --- paths -------------------------------------------------------------- */
 
 static bool returns(const spirv_instruction *i)
 {
   return i->opcode == SpvOpReturn || i->opcode == SpvOpReturnValue;
 }
 
-/* The next label, from word *k on, that the end of a block may go to. */
+/* Returns the next label, from word *k on, that the end of a block may go
+   to. */
 static uint32_t next_label(const walk *w, const spirv_instruction *i,
                            unsigned *k)
 {
@@ -122,14 +125,14 @@ static uint32_t next_label(const walk *w, const spirv_instruction *i,
   return NO_LABEL;
 }
 
-/* Whether the block that an instruction is in goes on after it. */
+/* Returns true if the instruction's block continues after it. */
 static bool goes_on(const walk *w, uint32_t at)
 {
   return at + 1 < w->m->instruction_count &&
     !ends_block(w->m->instructions[at].opcode);
 }
 
-/* The instruction that ends the block of a label. */
+/* Returns the instruction that ends a label's block. */
 static uint32_t block_end(const walk *w, uint32_t label)
 {
   uint32_t at = label;
@@ -139,18 +142,19 @@ static uint32_t block_end(const walk *w, uint32_t label)
   return at;
 }
 
-/* The blocks of a function, numbered from 0; number `count` is where all that
-   return go. */
+/* The blocks of a function, numbered from 0; all returns go to number
+   `count`. */
 typedef struct blocks {
   uint32_t low, high;     /* the function's instructions */
   uint32_t count;
   uint32_t *label, *end;  /* instructions */
-  uint32_t *first, *from; /* of each the blocks that go there */
-  uint32_t *order, *rank; /* from the end backwards: which, and when */
+  uint32_t *first, *from; /* for each block, its predecessors */
+  uint32_t *order, *rank; /* backwards from the end: blocks in order, their
+                             positions */
   uint32_t *join;
 } blocks;
 
-/* The next block that block n may go to, after *k others, or NO_LABEL. */
+/* Returns the next successor of block n, after *k others, or NO_LABEL. */
 static uint32_t next_block(const walk *w, const blocks *b, uint32_t n,
                            unsigned *k)
 {
@@ -164,7 +168,7 @@ static uint32_t next_block(const walk *w, const blocks *b, uint32_t n,
   return label == NO_LABEL ? NO_LABEL : w->seen[label];
 }
 
-/* Fill in where each block comes from; false without memory. */
+/* Sets each block's predecessors; returns false without memory. */
 static bool take_edges(const walk *w, blocks *b)
 {
   uint32_t edges = 0, next;
@@ -183,7 +187,7 @@ static bool take_edges(const walk *w, blocks *b)
   return true;
 }
 
-/* Order blocks from the returns backwards, each before those that go there. */
+/* Orders blocks backwards from the returns, each before its predecessors. */
 static uint32_t order_blocks(blocks *b, uint32_t *stack, uint32_t *place)
 {
   uint32_t depth = 0, done = 0;
@@ -220,8 +224,8 @@ static uint32_t common(const blocks *b, uint32_t x, uint32_t y)
   return x;
 }
 
-/* What all ways from each block that return go through next: its immediate
-   post-dominator, as Cooper, Harvey and Kennedy find it. */
+/* Finds the block that all returning paths from each block go through next: its
+   immediate post-dominator, by the algorithm of Cooper, Harvey and Kennedy. */
 static bool join_blocks(const walk *w, blocks *b, uint32_t done)
 {
   bool changed = true;
@@ -245,7 +249,7 @@ static bool join_blocks(const walk *w, blocks *b, uint32_t done)
   return !changed;
 }
 
-/* Fill in where the ways of a function's blocks meet. */
+/* Sets where the paths from a function's blocks meet. */
 static bool find_meets(walk *w, uint32_t function)
 {
   const spirv_function *f = &w->m->functions[function];
@@ -285,7 +289,8 @@ static bool find_meets(walk *w, uint32_t function)
 
 /* --- operations --------------------------------------------------------- */
 
-/* The bits and lanes of a floating-point type; false for any other. */
+/* Returns the bits and lanes of a floating-point type; false for other
+   types. */
 static bool float_type(const walk *w, uint32_t id, unsigned *bits,
                        unsigned *lanes)
 {
@@ -301,8 +306,8 @@ static bool float_type(const walk *w, uint32_t id, unsigned *bits,
   return true;
 }
 
-/* Operations for each lane of a function of OpenCL.std; *more where it may do
-   more. */
+/* Returns the operations for each lane of a function of OpenCL.std; sets *more
+   if it may do more. */
 static unsigned std_weight(uint32_t function, bool *more)
 {
   switch (function) {
@@ -364,8 +369,8 @@ static unsigned std_weight(uint32_t function, bool *more)
   return 1;
 }
 
-/* How many operations an instruction is, of so many bits.  *more where it may
-   be more than that. */
+/* Returns an instruction's number of operations and their bits; sets *more if
+   it may do more. */
 static unsigned operations(const walk *w, const spirv_instruction *i,
                            unsigned *bits, bool *more)
 {
@@ -418,7 +423,7 @@ static value number(uint64_t bits)
   return (value){.bits = bits, .known = true};
 }
 
-/* The bits of an integer type, 1 of a truth value, or 0. */
+/* Returns the bits of an integer type, 1 for a boolean, or 0. */
 static unsigned width_of(const walk *w, uint32_t id)
 {
   const spirv_instruction *type = at_id(w, id);
@@ -467,7 +472,8 @@ static value value_of(const walk *w, uint32_t id)
   }
 }
 
-/* What a comparison or an operation makes of two numbers of that width. */
+/* Returns the result of a comparison or an operation on two numbers of that
+   width. */
 static value combined(uint16_t opcode, uint64_t a, uint64_t b, unsigned width)
 {
   int64_t x = extended(a, width), y = extended(b, width);
@@ -556,7 +562,7 @@ static void store(walk *w, const spirv_instruction *i, value v)
   }
 }
 
-/* Variables that anything else than loads and stores may reach. */
+/* Finds variables that are used by more than loads and stores. */
 static void find_taken(walk *w)
 {
   for (size_t at = 0; at < w->m->instruction_count; at++) {
@@ -575,7 +581,8 @@ static void find_taken(walk *w)
 
 /* --- the walk ----------------------------------------------------------- */
 
-/* Whatever lies between the end of a block and a label is not certain. */
+/* Skips everything between the end of a block and a label, which is
+   uncertain. */
 static void pass_over(walk *w, uint32_t end, uint32_t meet)
 {
   uint32_t waiting = 0, label;
@@ -608,7 +615,7 @@ static void pass_over(walk *w, uint32_t end, uint32_t meet)
   }
 }
 
-/* Begin a function, called by instruction `call`. */
+/* Enters a function, called by instruction `call`. */
 static uint32_t enter(walk *w, uint32_t function, uint32_t call)
 {
   const spirv_function *f = &w->m->functions[function];
@@ -617,7 +624,7 @@ static uint32_t enter(walk *w, uint32_t function, uint32_t call)
   return f->first + 1;
 }
 
-/* Leave it with a value; where to go on, or NO_LABEL. */
+/* Leaves it with a value; returns the next instruction, or NO_LABEL. */
 static uint32_t leave(walk *w, value v)
 {
   uint32_t call = w->frames[--w->depth].call;
@@ -627,7 +634,7 @@ static uint32_t leave(walk *w, value v)
   return call + 1;
 }
 
-/* A call; where to go on. */
+/* Makes a call; returns the next instruction. */
 static uint32_t call(walk *w, uint32_t at)
 {
   const spirv_instruction *i = &w->m->instructions[at];
@@ -638,7 +645,7 @@ static uint32_t call(walk *w, uint32_t at)
     return at + 1;
   w->flops->whole = w->flops->whole && f != NULL && !f->imported;
   if (f == NULL || f->imported)
-    return NO_LABEL; /* it may not come back */
+    return NO_LABEL; /* it may not return */
   bool again = w->depth == MOST_CALLS;
   for (unsigned k = 0; k < w->depth; k++)
     again = again || w->frames[k].function == n;
@@ -651,8 +658,8 @@ static uint32_t call(walk *w, uint32_t at)
   return enter(w, (uint32_t)n, at);
 }
 
-/* To a label of the function, from the block that ends; NO_LABEL for `before`
-   is from anywhere. */
+/* Goes to a label of the function from the current block; with NO_LABEL for
+   `before`, from any block. */
 static uint32_t go(walk *w, uint32_t label, uint32_t before)
 {
   w->frames[w->depth - 1].before = before;
@@ -660,7 +667,8 @@ static uint32_t go(walk *w, uint32_t label, uint32_t before)
   return label + 1;
 }
 
-/* The label that a constant chooses at the end of a block, or NO_LABEL. */
+/* Returns the label that a constant selects at the end of a block, or
+   NO_LABEL. */
 static uint32_t chosen(const walk *w, const spirv_instruction *i)
 {
   value v = value_of(w, word(i, 1));
@@ -685,7 +693,7 @@ static uint32_t chosen(const walk *w, const spirv_instruction *i)
                                                         NO_LABEL;
 }
 
-/* The phis of a block, all at once; what comes after them. */
+/* Evaluates all phis of a block at once; returns the next instruction. */
 static uint32_t phis(walk *w, uint32_t at)
 {
   const spirv_instruction *all = w->m->instructions;
@@ -703,7 +711,7 @@ static uint32_t phis(walk *w, uint32_t at)
   return end;
 }
 
-/* The end of a block; where to go on, or NO_LABEL. */
+/* Ends a block; returns the next instruction, or NO_LABEL. */
 static uint32_t next(walk *w, uint32_t at, bool *failed)
 {
   const spirv_instruction *i = &w->m->instructions[at];

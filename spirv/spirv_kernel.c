@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The strings in which llvm-spirv keeps what OpenCL C said. */
+/* The strings in which llvm-spirv keeps the types and qualifiers of OpenCL
+   C. */
 static const char type_prefix[] = "kernel_arg_type.";
 static const char qual_prefix[] = "kernel_arg_type_qual.";
 
@@ -44,7 +45,7 @@ static bool collect_texts(reader *r, texts *t)
   return true;
 }
 
-/* What follows "PREFIX" "NAME." in one of the strings, or NULL. */
+/* Returns the text after "PREFIX" "NAME." in one of the strings, or NULL. */
 static const char *find_text(const texts *t, const char *prefix,
                              const char *name)
 {
@@ -67,7 +68,8 @@ static const char *find_text(const texts *t, const char *prefix,
   return NULL;
 }
 
-/* Cut "float,float*," into count pieces; NULL unless it has exactly those. */
+/* Splits "float,float*," into count pieces; returns NULL if it has more or
+   less. */
 static const char **split_text(reader *r, const char *list, size_t count,
                                bool *failed)
 {
@@ -92,7 +94,7 @@ static const char **split_text(reader *r, const char *list, size_t count,
   return pieces;
 }
 
-/* A type of OpenCL C by name: "uint4", "unsigned int", "void". */
+/* Parses the name of a type of OpenCL C: "uint4", "unsigned int", "void". */
 static bool type_by_name(const char *name, size_t length, spirv_type *type)
 {
   static const struct {
@@ -150,7 +152,7 @@ static bool type_by_name(const char *name, size_t length, spirv_type *type)
   return false;
 }
 
-/* A type as the module itself states it. */
+/* Returns a type as the module declares it. */
 static spirv_type type_of(const reader *r, uint32_t id)
 {
   spirv_type t = {.kind = SPIRV_KIND_UNKNOWN, .lanes = 1};
@@ -176,7 +178,7 @@ static spirv_type type_of(const reader *r, uint32_t id)
   case SpvOpTypeInt:
     t.kind = SPIRV_KIND_INT;
     t.bits = word(i, 2);
-    /* Kernels say 0 whatever the source said; a 1 can only be meant. */
+    /* OpenCL C's types always have 0, so a 1 is intended. */
     if (word(i, 3) == 1)
       t.sign = SPIRV_SIGN_SIGNED;
     break;
@@ -197,7 +199,7 @@ static spirv_type type_of(const reader *r, uint32_t id)
   return t;
 }
 
-/* Let the source's own words correct what the module says of an argument. */
+/* Corrects an argument's type by the source's. */
 static void apply_source_type(spirv_arg *arg)
 {
   const char *s = arg->source_type;
@@ -220,14 +222,14 @@ static void apply_source_type(spirv_arg *arg)
     arg->type = (spirv_type){.kind = SPIRV_KIND_POINTER, .bits = 64,
                              .lanes = 1, .bytes = 8};
   } else if (arg->type.kind == SPIRV_KIND_INT && arg->type.bits == 8) {
-    /* Where pointers are opaque every pointee is called a byte, so a byte
-       says nothing of a type with a name of its own. */
+    /* With opaque pointers every pointee is called a byte, so a byte means
+       nothing for a type with another name. */
     arg->type = (spirv_type){.kind = SPIRV_KIND_UNKNOWN, .lanes = 1};
   }
 }
 
-/* "size2_3_1", the second of three sizes of the first argument, as kernels made
-   of Lua functions have it. */
+/* Parses "size2_3_1", the second of three sizes of the first argument, as in
+   kernels made from Lua functions. */
 static void apply_size(spirv_arg *arg, const char *s)
 {
   unsigned dimension, rank, of;
@@ -258,7 +260,7 @@ static void apply_qualifiers(spirv_arg *arg, const char *s)
   }
 }
 
-/* What an OpTypeImage says. */
+/* Reads an OpTypeImage. */
 static void classify_image(const spirv_instruction *i, spirv_arg *arg)
 {
   static const uint8_t dimensions[] = {1, 2, 3};
@@ -268,7 +270,7 @@ static void classify_image(const spirv_instruction *i, spirv_arg *arg)
   arg->image.is_depth = word(i, 4) == 1;
   arg->image.is_array = word(i, 5) != 0;
   arg->image.is_multisampled = word(i, 6) != 0;
-  /* The qualifier is the last of the words, and may be left out. */
+  /* The qualifier is the last word, and may be missing. */
   arg->access = SPIRV_ACCESS_BOTH;
   if (i->word_count > 9 && word(i, 9) == SpvAccessQualifierReadOnly)
     arg->access = SPIRV_ACCESS_READ;
@@ -276,7 +278,7 @@ static void classify_image(const spirv_instruction *i, spirv_arg *arg)
     arg->access = SPIRV_ACCESS_WRITE;
 }
 
-/* The class, space, type and size of a parameter. */
+/* Sets the class, space, type and size of a parameter. */
 static void classify(const reader *r, uint32_t type_id, spirv_arg *arg)
 {
   const spirv_instruction *i = def_of(r, type_id);
@@ -400,7 +402,7 @@ static bool read_args(reader *r, spirv_kernel *kernel, const texts *t)
   return true;
 }
 
-/* Sizes that OpExecutionMode and OpExecutionModeId give to functions. */
+/* Reads the sizes of OpExecutionMode and OpExecutionModeId. */
 static void take_execution_mode(reader *r, const spirv_instruction *i)
 {
   int64_t n = function_of(r, word(i, 1));
@@ -459,8 +461,8 @@ bool spirv_read_kernels(reader *r)
     }
     function_info *more = &r->more[n];
     if (more->kernel != 0) {
-      /* A second name of one function shares everything, so that many names
-         cost no more than they take in the module. */
+      /* A function's second name shares everything, so that many names cost no
+         more memory than the module. */
       *kernel = kernels[more->kernel - 1];
       kernel->name = name;
       kernel->type_list = kernel->qualifier_list = NULL;

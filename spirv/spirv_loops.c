@@ -1,21 +1,21 @@
 /*
- * spirv_loops.c - where loops are, and whether they are short.
+ * spirv_loops.c - finds loops, and the short ones among them.
  * SPDX-License-Identifier: MIT
  *
- * A loop is short where it counts from one constant to another, in few rounds:
- * what decides whether it goes on is a number that is constant before it and
- * grows by a constant inside.  Counters in Function variables are seen, too, as
- * code that is not optimised has them.
+ * A loop is short if it counts from one constant to another in few rounds: the
+ * condition compares a number that is constant before the loop and grows by a
+ * constant in it. Counters in Function variables are recognised, too, as in
+ * code that is not optimised.
  *
- * It is knowledge for guesses: that such a number ends the loop where it is
- * compared is taken for granted, and what else may end it is not looked at.
+ * The results are only for guesses: it assumes that this comparison ends the
+ * loop, and ignores other exits.
  */
 #include "spirv_reader.h"
 
 enum {
   MOST_BODY = 256,   /* instructions of a short loop */
-  MOST_BEFORE = 32,  /* and between its counter's first value and it */
-  SHORT_OCTAVES = 4, /* rounds, of all loops round an instruction: 2^4 */
+  MOST_BEFORE = 32,  /* and between a counter's first value and its loop */
+  SHORT_OCTAVES = 4, /* rounds of all loops around an instruction: 2^4 */
   MANY_OCTAVES = SHORT_OCTAVES + 1
 };
 
@@ -23,7 +23,7 @@ typedef struct loop {
   uint32_t first, last; /* its first label and the branch back to it */
 } loop;
 
-/* What decides where a block goes that ends so, or NULL. */
+/* Returns the condition of the branch that ends a block, or NULL. */
 static const spirv_instruction *condition_of(const reader *r,
                                              const spirv_instruction *end)
 {
@@ -37,8 +37,8 @@ static bool is_comparison(uint16_t opcode)
   return opcode >= SpvOpIEqual && opcode <= SpvOpSLessThanEqual;
 }
 
-/* What a sum or a difference adds to its first operand; false where that is
-   not a constant. */
+/* Sets the constant that a sum or a difference adds to its first operand;
+   returns false if that is not a constant. */
 static bool added(const reader *r, const spirv_instruction *i, int64_t *by)
 {
   if ((i->opcode != SpvOpIAdd && i->opcode != SpvOpISub) ||
@@ -49,8 +49,8 @@ static bool added(const reader *r, const spirv_instruction *i, int64_t *by)
   return true;
 }
 
-/* Where a number that is compared comes from: the variable or the phi that
-   keeps it from round to round. */
+/* Returns the origin of a compared number: the variable or the phi that keeps
+   it from round to round. */
 static const spirv_instruction *counter_of(const reader *r, uint32_t id)
 {
   const spirv_instruction *i = def_of(r, id);
@@ -64,7 +64,7 @@ static const spirv_instruction *counter_of(const reader *r, uint32_t id)
   return i;
 }
 
-/* What a counter begins with and grows by. */
+/* Sets a counter's first value and step. */
 static bool phi_counts(const reader *r, const spirv_instruction *phi,
                        int64_t *begins, int64_t *grows)
 {
@@ -101,8 +101,8 @@ static bool variable_counts(const reader *r, loop l,
   return false;
 }
 
-/* About how many rounds the loop goes where that branch ends it, in powers of
-   two. */
+/* Returns the estimated number of rounds, in powers of two, if that branch ends
+   the loop. */
 static int32_t octaves_by(const reader *r, loop l, uint32_t at)
 {
   const spirv_instruction *test = condition_of(r, &r->ins[at]), *counter;
@@ -131,7 +131,7 @@ static int32_t octaves_by(const reader *r, loop l, uint32_t at)
   return octaves;
 }
 
-/* A loop's rounds: what ends it is its first block or the branch back. */
+/* Returns a loop's rounds: its first block or the branch back ends it. */
 static int32_t octaves_of(const reader *r, loop l)
 {
   uint32_t at = l.first + 1;
@@ -143,7 +143,8 @@ static int32_t octaves_of(const reader *r, loop l)
   return by_first < MANY_OCTAVES ? by_first : octaves_by(r, l, l.last);
 }
 
-/* A branch back to a label makes a loop of all that stands between. */
+/* Records a branch back to a label, which makes a loop of all blocks
+   between. */
 static void take_branch(reader *r, uint32_t at, uint32_t label,
                         int32_t *octaves)
 {

@@ -1,17 +1,18 @@
 /*
- * spirv_stride.c - how addresses depend on the place of a work-item.
+ * spirv_stride.c - how addresses depend on the position of a work-item.
  * SPDX-License-Identifier: MIT
  *
- * Every integer and every pointer gets a stride: by how much it grows, in
- * units or bytes, from one work-item to the next along x, y and z, whether
- * that is told by global or by local ids.  Strides of Function variables are
- * those of all that is stored there, so unoptimised code is seen through;
- * parameters and results of functions are those of all calls.  They only ever
- * grow (0, a number, FAR), so going over the module again and again comes to
- * an end, and where that is not soon nothing is said.
+ * Every integer and every pointer gets a stride: the units or bytes by which
+ * it grows from one work-item to the next along x, y and z, by global or by
+ * local ids. The stride of a Function variable combines all values stored in
+ * it, so that unoptimised code is followed; parameters and results of
+ * functions combine all calls. Strides only ever grow (0, a number, FAR), so
+ * repeated passes over the module end. If they take too many passes, there is
+ * no result.
  *
- * It is knowledge for guesses: a division is taken to change nothing between
- * neighbours, a remainder not to wrap, a boundary's other branch not to count.
+ * The results are only for guesses: it assumes that neighbours have the same
+ * quotient in a division, that a remainder does not wrap, and that the other
+ * branch at a boundary does not count.
  */
 #include "spirv_reader.h"
 
@@ -19,18 +20,18 @@
 #include <string.h>
 
 enum {
-  FAR = 1 << 20,    /* this much or more, or it is not known how much */
-  LINE = 64,        /* bytes that memory moves at once, nearly everywhere */
-  /* What is in a loop runs more often than everything outside together; how
-     often is not known, only that loops shorter than this get unrolled. */
+  FAR = 1 << 20,    /* this much or more, or unknown */
+  LINE = 64,        /* bytes that memory moves at once on nearly all machines */
+  /* Code in a loop runs more often than everything outside together. The number
+     of rounds is unknown, except that compilers unroll shorter loops. */
   LOOP_WEIGHT = 8,
-  MOST_PASSES = 16  /* calls and loops inside each other need one each */
+  MOST_PASSES = 16  /* nested calls and loops need one each */
 };
 
 enum {
   STRIDE_IDS = 1,    /* the vector of all three ids */
   STRIDE_VARIES = 2, /* it changes in a loop */
-  STRIDE_LOOPED = 4  /* of a variable: something is stored there in a loop */
+  STRIDE_LOOPED = 4  /* of a variable: a loop stores into it */
 };
 
 typedef struct stride {
@@ -38,21 +39,22 @@ typedef struct stride {
   uint32_t flags;
   uint32_t root;     /* 1 + the Function variable that a pointer points into */
   uint32_t array;    /* 1 + the variable in local memory that it points into,
-                        the smallest of several; ARGUMENT; LOST; 0 for nothing
-                        yet */
-  uint32_t skipped;  /* so many bytes of it, at least, lie before */
+                        the smallest of several; ARGUMENT; LOST; 0 if still
+                        unknown */
+  uint32_t skipped;  /* the least number of its bytes before that place */
 } stride;
 
-/* Local memory that the host gives a size, and what was not followed. */
+/* Local memory whose size the program sets, and values that were not
+   followed. */
 #define ARGUMENT UINT32_MAX
 #define LOST (UINT32_MAX - 1)
 
 typedef struct strides {
   reader *r;
-  stride *of;        /* by instruction; of a variable: of what it holds; of a
-                        function: of what it returns */
-  int32_t *loops;    /* by instruction: 0 outside of all; spirv_find_loops */
-  size_t smallest;   /* bytes of a variable in local memory; 0 without any */
+  stride *of;        /* by instruction; for a variable: of its value; for a
+                        function: of its result */
+  int32_t *loops;    /* by instruction: 0 outside of loops; spirv_find_loops */
+  size_t smallest;   /* bytes of the smallest variable in local memory, or 0 */
   bool changed;
 } strides;
 
@@ -90,8 +92,8 @@ static stride stride_sum(stride a, stride b, int64_t scale)
   return a;
 }
 
-/* The bytes of the variable in local memory that a pointer points into; 0
-   where that is not known. */
+/* Returns the bytes of the variable in local memory that a pointer points into;
+   0 if unknown. */
 static size_t array_bytes(const reader *r, uint32_t array)
 {
   if (array == 0 || array >= LOST)
@@ -119,7 +121,7 @@ static stride stride_either(const reader *r, stride a, stride b)
   return a;
 }
 
-/* What depends on both in a way that is not known. */
+/* Combines two strides whose effect is unknown. */
 static stride stride_mixed(stride a, stride b)
 {
   for (int d = 0; d < 3; d++)
@@ -153,7 +155,7 @@ static stride product(const strides *s, uint32_t a, uint32_t b)
   return stride_mixed(stride_of(s, a), stride_of(s, b));
 }
 
-/* What a built-in variable holds. */
+/* Returns the stride of a built-in variable's value. */
 static stride builtin_stride(uint32_t builtin)
 {
   stride ids = {.flags = STRIDE_IDS}, linear = {.by = {1, FAR, FAR}};
@@ -170,7 +172,7 @@ static stride builtin_stride(uint32_t builtin)
   }
 }
 
-/* Component k of a vector. */
+/* Returns component k of a vector. */
 static stride component(stride vector, uint64_t k)
 {
   if ((vector.flags & STRIDE_IDS) && k < 3) {
@@ -183,15 +185,15 @@ static stride component(stride vector, uint64_t k)
   return vector;
 }
 
-/* The built-in variable that an id is, or NULL. */
+/* Returns the built-in variable with that id, or NULL. */
 static const id_info *builtin_variable(const reader *r, uint32_t id)
 {
   const id_info *info = info_of(r, id);
   return info != NULL && (info->flags & ID_BUILTIN) ? info : NULL;
 }
 
-/* The places that an index never reaches because something constant is added
-   to it: those of a border. */
+/* Returns the width of a border: the places that an index never reaches because
+   a constant is added to it. */
 static uint64_t border_of(const reader *r, uint32_t index)
 {
   const spirv_instruction *i = def_of(r, index);
@@ -204,7 +206,7 @@ static uint64_t border_of(const reader *r, uint32_t index)
           signed_constant(r, word(i, 3), &by)) && by > 0 ? (uint64_t)by : 0;
 }
 
-/* A pointer moved on by an index, of elements of so many bytes. */
+/* Advances a pointer by an index of elements of `bytes` bytes. */
 static stride skip(const reader *r, stride p, uint32_t index, size_t bytes)
 {
   int64_t by;
@@ -215,8 +217,8 @@ static stride skip(const reader *r, stride p, uint32_t index, size_t bytes)
   return p;
 }
 
-/* The pointer that a chain makes: from operand `base` on come an element of
-   the array that the base points into, where there is one, and indices. */
+/* Returns the pointer of a chain: operand `base` is followed by an element of
+   the array that the base points into, if `element`, and by indices. */
 static stride chain_stride(const strides *s, const spirv_instruction *i,
                            uint32_t type_id, unsigned base, bool element)
 {
@@ -279,11 +281,11 @@ static stride load_stride(const strides *s, const spirv_instruction *i)
   if (pointer != NULL && pointer->word_count > 3 &&
       builtin_variable(r, word(pointer, 3)) != NULL)
     return p; /* a component of a built-in */
-  p.array = LOST; /* what is stored there is not followed */
+  p.array = LOST; /* values stored there are not followed */
   return stride_mixed(p, p);
 }
 
-/* Add to what is known of instruction `at`, keeping its root. */
+/* Combines a stride with instruction `at`'s, keeping its root. */
 static void grow(strides *s, int64_t at, stride by)
 {
   if (at < 0)
@@ -329,7 +331,7 @@ static stride call_stride(strides *s, const spirv_instruction *i)
   }
   for (unsigned k = 0; k < r->functions[n].param_count; k++) {
     stride argument = stride_of(s, word(i, 4 + k));
-    if (argument.root != 0) /* it may be stored to */
+    if (argument.root != 0) /* the callee may store to it */
       grow(s, argument.root - 1,
            (stride){.by = {FAR, FAR, FAR}, .flags = STRIDE_LOOPED,
                     .array = LOST});
@@ -372,7 +374,7 @@ static stride ext_stride(const strides *s, const spirv_instruction *i)
   return result;
 }
 
-/* The stride of what an instruction makes of its operands. */
+/* Returns the stride of an instruction's result. */
 static stride result_stride(strides *s, uint32_t at)
 {
   const reader *r = s->r;
@@ -494,7 +496,7 @@ static void step(strides *s, uint32_t at)
 
 /* --- counting ----------------------------------------------------------- */
 
-/* Whether an instruction is a variable in local memory. */
+/* Returns true if an instruction is a variable in local memory. */
 static bool is_array(const reader *r, uint32_t at)
 {
   return is_variable_in(&r->ins[at], SpvStorageClassWorkgroup);
@@ -513,14 +515,14 @@ static void more_of(uint32_t *count, uint32_t weight)
     *count += weight;
 }
 
-/* An index of that stride into an array of local memory with `length` places:
-   what a group may have for each of its work-items to have its own. */
+/* Limits groups by an index of that stride into an array of local memory with
+   `length` places, so that each work-item has its own place. */
 static void fit_index(function_info *more, stride index, uint64_t length)
 {
   uint32_t least = 0, places = (uint32_t)(length < FAR ? length : FAR);
   unsigned dims = 0;
   if (length == 0 || (index.flags & STRIDE_VARIES))
-    return; /* a loop over the array takes any group */
+    return; /* a loop over the array suits any group */
   for (int d = 0; d < 3; d++) {
     dims += index.by[d] != 0;
     if (index.by[d] != FAR)
@@ -536,7 +538,8 @@ static void fit_index(function_info *more, stride index, uint64_t length)
     if (by == least)
       spirv_fit(&more->local_fit[d], places);
     else if (by != 0 && by != FAR) {
-      /* Rows of `by` places: no more along the other, and so many rows. */
+      /* Rows of `by` places limit the other dimension, and the number of
+         rows. */
       spirv_fit(&more->local_fit[d], (places * least - 1) / by + 1);
       for (int e = 0; e < 3; e++)
         if ((uint32_t)abs(index.by[e]) == least)
@@ -545,9 +548,8 @@ static void fit_index(function_info *more, stride index, uint64_t length)
   }
 }
 
-/* An access through a pointer into local memory.  Where it is not known into
-   which variable, it is taken to be the smallest, with a place for each
-   work-item. */
+/* Limits groups by an access through a pointer into local memory. An unknown
+   variable counts as the smallest one, with a place for each work-item. */
 static void fit_access(const strides *s, function_info *more,
                        uint32_t pointer, stride p)
 {
@@ -563,7 +565,7 @@ static void fit_access(const strides *s, function_info *more,
     spirv_fit(&more->local_items, (uint32_t)((s->smallest - 1) / bytes + 1));
 }
 
-/* Count an access of `at` through a pointer of that stride. */
+/* Counts an access of `at` through a pointer with that stride. */
 static void count_access(strides *s, uint32_t at, uint32_t pointer,
                          stride p, bool store)
 {
@@ -599,7 +601,7 @@ static void count_access(strides *s, uint32_t at, uint32_t pointer,
   }
 }
 
-/* Functions of OpenCL.std that take many steps. */
+/* Returns true for functions of OpenCL.std that take many steps. */
 static bool is_long(uint32_t function)
 {
   switch (function) {
@@ -626,7 +628,7 @@ static bool is_long(uint32_t function)
   }
 }
 
-/* The indices of a chain into local memory. */
+/* Limits groups by the indices of a chain into local memory. */
 static void fit_chain(strides *s, uint32_t at, bool element)
 {
   const reader *r = s->r;
@@ -705,8 +707,8 @@ static void count(strides *s, uint32_t at)
   }
 }
 
-/* Where pointers into local memory begin: its variables, and arguments of
-   kernels. */
+/* Sets the origins of pointers into local memory: its variables, and arguments
+   of kernels. */
 static void find_arrays(strides *s)
 {
   const reader *r = s->r;
@@ -725,7 +727,7 @@ static void find_arrays(strides *s)
   }
 }
 
-/* Nothing is known of what points where. */
+/* Marks all pointers as unknown. */
 static void lose_arrays(strides *s)
 {
   const reader *r = s->r;

@@ -1,11 +1,11 @@
 /*
- * spirv_tools.h - SPIRV-Tools' C interface, fit for more than one file.
+ * spirv_tools.h - SPIRV-Tools' C interface, for more than one file.
  * SPDX-License-Identifier: MIT
  *
- * Its header of 2023 defines a constant with external linkage, so two files
- * that include it do not link; that of 2026 defines it static.  What stands in
- * its place is an inline function, of which either makes no symbol, and behind
- * that the constant is static.
+ * Its header of 2023 defines a constant with external linkage, so that two
+ * files that include it do not link; the header of 2026 defines it static.
+ * Here an inline function replaces the constant, which adds no symbol in
+ * either case, and the constant itself is static.
  */
 #ifndef LZE_SPIRV_TOOLS_H
 #define LZE_SPIRV_TOOLS_H
