@@ -516,20 +516,19 @@ describe("a device that hangs", function()
       local ev = m.add:launch(1, used, 1)
       local later = m.nothing:launch {1, queue = q, after = ev}
       local fd = later:fd()
-      local start = os.time()
       print(ev:wait(0.2), later:wait(0.2), q:wait(0.1), lze.wait(0.1))
       print(ev:done(), later:done(), used:pending(), unused:pending())
       used:close()
       unused:close()
       collectgarbage()
-      print(fd >= 0, os.time() - start < 40, lze.stats().bytes)
+      print(fd >= 0, lze.stats().bytes)
       print(tostring(ev), tostring(used))]], nil,
       {env = {ASAN_OPTIONS = "detect_leaks=0"}})
     assert.equal("exit 0", result.how .. " " .. result.code)
     assert.equal([[
 false	false	false	false
 false	false	true	false
-true	true	4194304
+true	4194304
 event: kernel add, pending	buffer: int[1048576] (closed)
 Lua warning: lze: the device is still busy; what it uses is leaked rather ]] ..
       "than freed under it\n", result.output)
@@ -554,10 +553,6 @@ Lua warning: lze: the device is still busy; what it uses is leaked rather ]] ..
         :call("c", function() end):task("u", m.add, 8, y, 1):compile()
       plan:run()
       faults "hang"
-      local function now()
-        return tonumber(io.open("/proc/uptime"):read "a":match "%S+")
-      end
-      local start = now()
       local ev = q:launch(m.add, 8, x, 1)
       batched:copy(y, x)
       plan:start()
@@ -565,13 +560,13 @@ Lua warning: lze: the device is still busy; what it uses is leaked rather ]] ..
       lze.buffer("int", 8, options):copy(x)
       c:close()
       collectgarbage()
-      print(now() - start < 40, x, q, plan, ev:wait(0))
+      print(x, q, plan, ev:wait(0))
       m, q, batched, x, y, plan, ev, c, options = nil
       collectgarbage() collectgarbage()
-      print(now() - start < 40, lze.stats().bytes)]], nil,
+      print(lze.stats().bytes)]], nil,
       {env = {ASAN_OPTIONS = "detect_leaks=0"}})
-    assert.equal("true\tbuffer: int[8] (closed)\tqueue (closed)\t" ..
-      "plan (closed)\tfalse\ntrue\t96\nLua warning: lze: the device is " ..
+    assert.equal("buffer: int[8] (closed)\tqueue (closed)\t" ..
+      "plan (closed)\tfalse\n96\nLua warning: lze: the device is " ..
       "still busy; what it uses is leaked rather than freed under it\n",
       result.output)
     assert.equal("exit 0", result.how .. " " .. result.code)

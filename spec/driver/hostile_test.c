@@ -285,6 +285,7 @@ static int case_exit(void)
       immediate_new(s, ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS);
   if (getpid() % 8 == 0)
     MUST(zeCommandListAppendMemoryCopy(blocked, x, y, 64, NULL, 1, &event));
+  /* Exits at a random moment of that work; every moment must do. */
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   usleep((useconds_t)(now.tv_nsec / 1000 % 100000));
