@@ -6,11 +6,6 @@
  * "zoclKernelPrepare", "zoclKernelPrepareStart", "zoclKernelSetDimensions",
  * "zoclModuleGetOrigin" and "zoclDriverExpectModule". They take the driver's
  * own handles of kernels, modules and drivers, without a loader's wrapper.
- *
- * A driver with the extension PREPARE_COMPILES_NAME compiles a kernel at the
- * first launch of each group size, in some 40 ms. It compiles separately for
- * launches with and without an offset, and for ranges of PREPARE_LARGE or more
- * work-items along a dimension.
  */
 #ifndef LZE_PREPARE_H
 #define LZE_PREPARE_H
@@ -18,9 +13,6 @@
 #include <stdint.h>
 
 #include <level_zero/ze_api.h>
-
-#define PREPARE_COMPILES_NAME "ZOCL_group_size_compilation"
-enum { PREPARE_LARGE = 65535 };
 
 /* A launch: the group size, the number of groups and the offset. */
 typedef struct prepare_launch {

@@ -377,7 +377,7 @@ local FEW_ITEMS = 64
 function rules.groups_of_one(events, about, add)
   local ones = select_events(events, function(e)
     return e.kind == "kernel" and product(e.group) == 1 and
-      product(e["global"]) >= FEW_ITEMS and not e.provisional and
+      product(e["global"]) >= FEW_ITEMS and
       not is_of_arrays(e)
   end)
   for _, g in ipairs(group_by(ones, by_line)) do
@@ -938,7 +938,7 @@ end
 local function to_csv(events)
   local names = {"kind", "name", "where", "device", "queue", "queued_ns",
     "start_ns", "end_ns", "call_ns", "bytes", "arguments", "global", "group",
-    "why", "provisional", "after", "storage", "again", "collected", "failed",
+    "why", "after", "storage", "again", "collected", "failed",
     "watts", "untimed", "device_number", "tile", "half_flops", "float_flops",
     "double_flops", "more_flops", "parent", "submitted_ns"}
   local lines = {concat(names, ",")}

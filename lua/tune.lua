@@ -48,7 +48,7 @@ local function candidates(t)
   local sizes = C.sizes(t.input)
   for _, size in ipairs(sizes) do add(size) end
   if #sizes > 1 then
-    for _, policy in ipairs {"largest", "tornado", "oneapi.jl"} do
+    for _, policy in ipairs {"largest", "tornado"} do
       add(C.choose(t.input, policy))
     end
   end

@@ -5,7 +5,7 @@ local expect = require "spec.support.expect"
 local process = require "spec.support.process"
 local lze = require "lze"
 
-local policies = {"lze", "driver", "largest", "tornado", "oneapi.jl", "tuned"}
+local policies = {"lze", "driver", "largest", "tornado", "tuned"}
 
 local mod = lze.load "kernels/spec.spv"
 
@@ -931,7 +931,7 @@ describe("a range", function()
     assert.equal("kernel add: offset: integer expected, got boolean",
       call {1, offset = {true}})
     assert.equal("kernel add: unknown policy 'best' (known: lze, driver, " ..
-      "largest, tornado, oneapi.jl, tuned)", call {1, policy = "best"})
+      "largest, tornado, tuned)", call {1, policy = "best"})
     assert.equal("kernel add: policy: string expected, got integer 1",
       call {1, policy = 1})
     assert.equal("kernel add: queue: queue expected, got string 'q'",
@@ -1101,7 +1101,7 @@ describe("LZE_GROUP_POLICY", function()
 
   it("is a known word", function()
     assert.equal("stdin:3: LZE_GROUP_POLICY: unknown policy 'best' (known: " ..
-      "lze, driver, largest, tornado, oneapi.jl, tuned)\n",
+      "lze, driver, largest, tornado, tuned)\n",
       process.output(script, {env = {LZE_GROUP_POLICY = "best"}}))
   end)
 end)

@@ -136,8 +136,10 @@ enum {
   SPIRV_HAS_LONG_MATHS = 1 << 8,   /* exp, sin, pow ...: many steps each */
   SPIRV_SWEEPS_LOCAL = 1 << 9,     /* fills local memory in loops: work of the
                                       group at any size */
-  SPIRV_HAS_LONG_LOOPS = 1 << 10   /* more than a few rounds, or an unknown
+  SPIRV_HAS_LONG_LOOPS = 1 << 10,  /* more than a few rounds, or an unknown
                                       number. A good guess */
+  SPIRV_READS_ID_IN_PARTS = 1 << 11 /* the global id, by other means than a
+                                      load of all of it */
 };
 
 /* The prefix of entry points of kernels in Lua: without it the name could be

@@ -651,6 +651,24 @@ static bool is_private_array(const reader *r, const spirv_instruction *i)
                           type->opcode == SpvOpTypeStruct);
 }
 
+static bool is_global_id(const reader *r, int64_t d)
+{
+  return (r->info[d].flags & ID_BUILTIN) &&
+         r->info[d].builtin == SpvBuiltInGlobalInvocationId;
+}
+
+/* Returns true for the load of a vector of three sizes. */
+static bool loads_id(const reader *r, const spirv_instruction *i)
+{
+  const spirv_instruction *type = def_of(r, i->result_type);
+  const spirv_instruction *part =
+    type != NULL && type->opcode == SpvOpTypeVector && word(type, 3) == 3
+      ? def_of(r, word(type, 2)) : NULL;
+  return i->opcode == SpvOpLoad && part != NULL &&
+         part->opcode == SpvOpTypeInt &&
+         word(part, 2) == r->m->pub.address_bits;
+}
+
 /* Finds each function's calls, references, built-ins and features. */
 bool spirv_study_functions(reader *r)
 {
@@ -681,6 +699,8 @@ bool spirv_study_functions(reader *r)
         int64_t d = find_def(r, i->words[w]);
         if (d < 0)
           continue;
+        if (is_global_id(r, d) && !loads_id(r, i))
+          more->features |= SPIRV_READS_ID_IN_PARTS;
         bool callee = i->opcode == SpvOpFunctionCall && w == 3;
         bool function = r->ins[d].opcode == SpvOpFunction;
         if (callee != function)
@@ -714,6 +734,8 @@ bool spirv_study_functions(reader *r)
       if (known != NULL) {
         more->builtins = known->builtins;
         more->features |= known->features;
+        if (known->builtins & SPIRV_BUILTIN_GLOBAL_ID)
+          more->features |= SPIRV_READS_ID_IN_PARTS;
       } else {
         more->features |= SPIRV_USES_UNKNOWN_CALL;
         r->m->pub.has_imports = true;
@@ -832,6 +854,8 @@ void spirv_reach(reader *r, spirv_kernel *kernel, uint32_t *todo)
       continue;
     for (unsigned w = 3; w < i->word_count; w++) {
       int64_t d = is_use(r, i, w) ? find_def(r, i->words[w]) : -1;
+      if (d >= 0 && is_global_id(r, d))
+        kernel->features |= SPIRV_READS_ID_IN_PARTS;
       if (d >= 0 && r->ins[d].opcode == SpvOpFunction)
         kernel->features |= SPIRV_USES_UNKNOWN_CALL;
       else if (d >= 0 && r->info[d].owner == 0 && reach_mark(r, d))

@@ -7,6 +7,10 @@
  * other, which small functions call: one has the kernel's name, the other is
  * guarded.  What the module says of the entry point and of its parameters it
  * says of theirs, too.
+ *
+ * Each function that reads the global id, or calls one that does, gets one more
+ * parameter, which is added to the id: where the ids of the launch begin.  Some
+ * drivers have no offsets, and PoCL compiles a kernel once more for them.
  */
 #include "spirv_guard.h"
 
@@ -19,7 +23,7 @@
 
 enum {
   MOST_PARAMETERS = 255,    /* as many as SPIR-V promises */
-  MOST_NEW_IDS = 2 * MOST_PARAMETERS + 64, /* of a kernel; of all: 64 */
+  MOST_NEW_IDS = 2 * MOST_PARAMETERS + 64, /* of a kernel */
   /* An instruction has 65535 words: of an entry point's name, 4 bytes each, and
      of the variables that it uses. */
   MOST_NAME = 60000,
@@ -32,7 +36,7 @@ enum {
 };
 
 /* The built-in variables that a guard reads. */
-enum { GROUP_ID, GROUP_SIZE, OFFSET, ITEM_ID, INPUTS };
+enum { GROUP_ID, GROUP_SIZE, ITEM_ID, INPUTS };
 
 static const struct {
   uint32_t builtin;
@@ -40,7 +44,6 @@ static const struct {
 } builtins[INPUTS] = {
   {SpvBuiltInWorkgroupId, "__spirv_BuiltInWorkgroupId"},
   {SpvBuiltInWorkgroupSize, "__spirv_BuiltInWorkgroupSize"},
-  {SpvBuiltInGlobalOffset, "__spirv_BuiltInGlobalOffset"},
   {SpvBuiltInGlobalInvocationId, "__spirv_BuiltInGlobalInvocationId"}};
 
 /* The functions that call a kernel's: PLAIN only if the kernel stays. */
@@ -53,15 +56,19 @@ typedef struct note {
   bool linked;           /* has linkage */
   bool nameless;         /* a function that loses its name and its linkage */
   bool gone;             /* a function that is no entry point any more */
+  bool shifted;          /* a function that adds to the global id: */
+  uint32_t first;        /* the parameter that it adds */
 } note;
 
 typedef struct guard {
   const spirv_module *m;
   bool keep;
   spirv_writer w;
+  bool any;                  /* a kernel is guarded */
   note *notes;
   uint32_t input[INPUTS];    /* variables */
   uint32_t size, sizes;      /* the type of an id's part, and of an id */
+  uint32_t zeros;            /* of an id */
 } guard;
 
 /* ------------------------------------------------------------------------
@@ -84,9 +91,10 @@ static note *note_of(const guard *g, uint32_t id)
    is room for guards, and for their names. */
 static bool takes_guards(const spirv_module *m)
 {
-  if (m->address_bits == 0 ||
-      m->kernel_count >= (MAX_BOUND - m->bound) / MOST_NEW_IDS)
-    return false;
+  /* Each instruction may take two more ids. */
+  uint64_t bound = m->bound + m->kernel_count * (uint64_t)MOST_NEW_IDS +
+                   2 * (uint64_t)m->instruction_count + 64;
+  if (m->address_bits == 0 || bound > MAX_BOUND) return false;
   for (size_t i = 0; i < m->capability_count; i++)
     if (m->capabilities[i] == CAPABILITY_VECTOR_COMPUTE ||
         m->capabilities[i] == CAPABILITY_COOPERATIVE_MATRIX ||
@@ -104,7 +112,7 @@ static bool kernel_takes_guard(const spirv_module *m, const spirv_kernel *k)
 {
   const uint32_t notices = SPIRV_USES_BARRIER | SPIRV_USES_LOCAL |
                            SPIRV_USES_GROUP_OPS | SPIRV_USES_SUBGROUP_OPS |
-                           SPIRV_USES_UNKNOWN_CALL;
+                           SPIRV_USES_UNKNOWN_CALL | SPIRV_READS_ID_IN_PARTS;
   const uint32_t harmless = SPIRV_BUILTIN_GLOBAL_ID | SPIRV_BUILTIN_WORK_DIM;
   const spirv_function *f = &m->functions[k->function];
   const spirv_instruction *in = &m->instructions[f->first];
@@ -168,6 +176,7 @@ static bool note_kernels(guard *g)
     if (!guarded && g->keep) continue;
     n->gone = n->nameless = true;
     names[count++] = k->name;
+    g->any = g->any || guarded;
     if (!guarded || n->copy[GUARDED] != 0) continue;
     for (int c = g->keep ? PLAIN : GUARDED; c < COPIES; c++) {
       n->copy[c] = writer_id(&g->w);
@@ -184,6 +193,43 @@ static bool note_kernels(guard *g)
   }
   free(names);
   return true;
+}
+
+/* Returns true for a load of the global id. */
+static bool is_id_load(const guard *g, const spirv_instruction *in)
+{
+  const note *n =
+      in->opcode == SpvOpLoad ? note_of(g, in->words[3]) : NULL;
+  return n != NULL && n->builtin == SpvBuiltInGlobalInvocationId + 1;
+}
+
+/* Finds the functions that read the global id, by themselves or by calls. */
+static void note_shifted(guard *g)
+{
+  const spirv_module *m = g->m;
+  for (size_t i = 0; i < m->function_count; i++) {
+    const spirv_function *f = &m->functions[i];
+    if (f->imported) continue;
+    note *n = &g->notes[f->id];
+    for (uint32_t k = 0; k < f->count && !n->shifted; k++)
+      n->shifted = is_id_load(g, &m->instructions[f->first + k]);
+  }
+  bool more = true;
+  while (more) {
+    more = false;
+    for (size_t i = 0; i < m->function_count; i++) {
+      const spirv_function *f = &m->functions[i];
+      note *n = &g->notes[f->id];
+      for (uint32_t k = 0; k < f->callee_count && !n->shifted; k++)
+        if (g->notes[m->functions[f->callees[k]].id].shifted)
+          more = n->shifted = true;
+    }
+  }
+  /* A kernel that stays as it is has no parameter more. */
+  for (size_t i = 0; i < m->kernel_count; i++) {
+    note *n = &g->notes[m->functions[m->kernels[i].function].id];
+    n->shifted = n->shifted && n->gone;
+  }
 }
 
 /* ------------------------------------------------------------------------
@@ -314,7 +360,7 @@ static void write_entries(guard *g, const spirv_instruction *in,
   if (n->copy[GUARDED] == 0) return;
   write_guarded_entry(g, n->copy[GUARDED], k->name, words, count);
   write_list(g, "kernel_arg_type.", k->name, k->type_list,
-             g->m->address_bits == 64 ? "ulong" : "uint");
+             g->m->address_bits == 64 ? "ulong3" : "uint3");
   write_list(g, "kernel_arg_type_qual.", k->name, k->qualifier_list, "");
 }
 
@@ -358,6 +404,23 @@ static void write_statement(guard *g, int section, const spirv_instruction *in)
     write_about_copies(g, section, in, n);
 }
 
+/* The type of a function with more parameters of the type of an id. */
+static uint32_t longer_type(guard *g, uint32_t type, unsigned more)
+{
+  const spirv_instruction *in = definition(g->m, type);
+  const size_t count = in->word_count - 2u;
+  uint32_t *words = malloc((count + more) * sizeof *words);
+  if (words == NULL) {
+    g->w.failed = true;
+    return type;
+  }
+  memcpy(words, in->words + 2, count * sizeof *words);
+  for (unsigned k = 0; k < more; k++) words[count + k] = g->sizes;
+  type = writer_once(&g->w, SpvOpTypeFunction, 0, count + more, words);
+  free(words);
+  return type;
+}
+
 static void write_function(guard *g, const spirv_instruction *in)
 {
   uint32_t words[4];
@@ -367,16 +430,99 @@ static void write_function(guard *g, const spirv_instruction *in)
   if (n != NULL && n->nameless && !(words[2] & FUNCTION_CONTROL_OPT_NONE))
     words[2] = (words[2] & ~(uint32_t)SpvFunctionControlDontInlineMask) |
                SpvFunctionControlInlineMask;
+  if (n != NULL && n->shifted) words[3] = longer_type(g, words[3], 1);
   writer_op(&g->w, WRITER_BODY, in->opcode, 4, words);
+}
+
+/* The parameter that a shifted function has besides its own. */
+static void write_first(guard *g, note *n)
+{
+  n->first = writer_id(&g->w);
+  WRITE(&g->w, WRITER_BODY, SpvOpFunctionParameter, g->sizes, n->first);
+}
+
+/* A load of the global id, to which `first` is added. */
+static void write_id(guard *g, const spirv_instruction *in, uint32_t first)
+{
+  uint32_t id = writer_id(&g->w);
+  size_t at = g->w.section[WRITER_BODY].count;
+  copy(g, WRITER_BODY, in);
+  if (g->w.failed) return;
+  g->w.section[WRITER_BODY].at[at + 2] = id;
+  WRITE(&g->w, WRITER_BODY, SpvOpIAdd, in->result_type, in->result, id, first);
+}
+
+/* A call of a shifted function. */
+static void write_shifted_call(guard *g, const spirv_instruction *in,
+                               uint32_t first)
+{
+  uint32_t *words = malloc((in->word_count + 1u) * sizeof *words);
+  if (words == NULL) {
+    g->w.failed = true;
+    return;
+  }
+  const size_t count = in->word_count - 1u;
+  memcpy(words, in->words + 1, count * sizeof *words);
+  words[count] = first;
+  writer_op(&g->w, WRITER_BODY, in->opcode, count + 1, words);
+  free(words);
+}
+
+/* An instruction of a function. */
+static void write_body(guard *g, const spirv_instruction *in, const note *f)
+{
+  const note *callee =
+      in->opcode == SpvOpFunctionCall ? note_of(g, in->words[3]) : NULL;
+  if (f->shifted && is_id_load(g, in))
+    write_id(g, in, f->first);
+  else if (callee != NULL && callee->shifted)
+    write_shifted_call(g, in, f->shifted ? f->first : g->zeros);
+  else
+    copy(g, WRITER_BODY, in);
+}
+
+/* The functions, from instruction i on. */
+static void write_functions(guard *g, size_t i)
+{
+  note none = {.first = 0}, *f = &none;
+  uint32_t parameters = 0; /* still to come */
+  for (; i < g->m->instruction_count; i++) {
+    const spirv_instruction *in = &g->m->instructions[i];
+    if (in->opcode == SpvOpFunction) {
+      const spirv_instruction *type = definition(g->m, in->words[4]);
+      f = note_of(g, in->result);
+      if (f == NULL) f = &none;
+      write_function(g, in);
+      parameters = type != NULL ? type->word_count - 3u : 0;
+      if (f->shifted && parameters == 0) write_first(g, f);
+    } else if (in->opcode == SpvOpFunctionParameter) {
+      copy(g, WRITER_BODY, in);
+      if (f->shifted && --parameters == 0) write_first(g, f);
+    } else {
+      write_body(g, in, f);
+    }
+  }
+}
+
+/* The types of an id and of its parts. */
+static void write_sizes(guard *g)
+{
+  spirv_writer *w = &g->w;
+  if (g->m->address_bits == 64) writer_capability(w, SpvCapabilityInt64);
+  g->size = writer_once(w, SpvOpTypeInt, 0, 2,
+                        (uint32_t[]){g->m->address_bits, 0});
+  g->sizes = writer_once(w, SpvOpTypeVector, 0, 2, (uint32_t[]){g->size, 3});
+  g->zeros = writer_once(w, SpvOpConstantNull, 1, 1, &g->sizes);
 }
 
 /* The module but for its entry points. */
 static void write_module(guard *g)
 {
-  int here = WRITER_GLOBAL;
-  for (size_t i = 0; i < g->m->instruction_count; i++) {
+  size_t i = 0;
+  for (; i < g->m->instruction_count; i++) {
     const spirv_instruction *in = &g->m->instructions[i];
     int section = section_of(in->opcode);
+    if (in->opcode == SpvOpFunction) break;
     switch (in->opcode) {
     case SpvOpEntryPoint:
       break;
@@ -391,18 +537,16 @@ static void write_module(guard *g)
     case SpvOpGroupDecorate:
       write_group_decorate(g, in);
       break;
-    case SpvOpFunction:
-      here = WRITER_BODY;
-      write_function(g, in);
-      break;
     default:
-      if (section < 0 && here == WRITER_GLOBAL &&
-          in->opcode >= SpvOpTypeVoid && in->opcode <= SpvOpTypeFunction)
+      if (section < 0 && in->opcode >= SpvOpTypeVoid &&
+          in->opcode <= SpvOpTypeFunction)
         writer_type(&g->w, in->words);
       else
-        copy(g, section < 0 ? here : section, in);
+        copy(g, section < 0 ? WRITER_GLOBAL : section, in);
     }
   }
+  if (g->any) write_sizes(g);
+  write_functions(g, i);
 }
 
 static void write_all_entries(guard *g)
@@ -427,12 +571,6 @@ static void write_all_entries(guard *g)
  * Guards.
  */
 
-static uint32_t type_pointer(guard *g)
-{
-  return writer_once(&g->w, SpvOpTypePointer, 0, 2,
-                     (uint32_t[]){SpvStorageClassInput, g->sizes});
-}
-
 /* The module's own variables of those that a guard reads, and whether such
    variables have linkage in it. */
 static bool find_inputs(guard *g, uint32_t pointer)
@@ -456,11 +594,8 @@ static bool find_inputs(guard *g, uint32_t pointer)
 static void write_inputs(guard *g)
 {
   spirv_writer *w = &g->w;
-  if (g->m->address_bits == 64) writer_capability(w, SpvCapabilityInt64);
-  g->size = writer_once(w, SpvOpTypeInt, 0, 2,
-                        (uint32_t[]){g->m->address_bits, 0});
-  g->sizes = writer_once(w, SpvOpTypeVector, 0, 2, (uint32_t[]){g->size, 3});
-  uint32_t pointer = type_pointer(g);
+  uint32_t pointer = writer_once(w, SpvOpTypePointer, 0, 2,
+                                 (uint32_t[]){SpvStorageClassInput, g->sizes});
   bool linked = find_inputs(g, pointer);
   for (int k = 0; k < INPUTS; k++) {
     if (g->input[k] != 0) continue;
@@ -499,45 +634,51 @@ static uint32_t part(guard *g, uint32_t vector, uint32_t d)
   return apply(g, SpvOpCompositeExtract, g->size, vector, d);
 }
 
+/* The conjunction of `opcode`, a comparison, over the three dimensions. */
+static uint32_t compare_all(guard *g, unsigned opcode, const uint32_t *a,
+                            uint32_t count)
+{
+  uint32_t type = writer_once(&g->w, SpvOpTypeBool, 0, 0, NULL), all = 0;
+  for (uint32_t d = 0; d < 3; d++) {
+    uint32_t holds = apply(g, opcode, type, a[d], part(g, count, d));
+    all = d == 0 ? holds : apply(g, SpvOpLogicalAnd, type, all, holds);
+  }
+  return all;
+}
+
 /* Whether all work-items of the group are within the range. */
-static uint32_t write_full(guard *g, uint32_t bool_type, const uint32_t *ends)
+static uint32_t write_full(guard *g, uint32_t count)
 {
   uint32_t groups = load_input(g, GROUP_ID), sizes = load_input(g, GROUP_SIZE);
-  uint32_t offsets = load_input(g, OFFSET), full = 0;
-  for (uint32_t d = 0; d < SPIRV_GUARD_ARGUMENTS; d++) {
+  uint32_t ends[3];
+  for (uint32_t d = 0; d < 3; d++) {
     uint32_t size = part(g, sizes, d);
     uint32_t at = apply(g, SpvOpIMul, g->size, part(g, groups, d), size);
-    at = apply(g, SpvOpIAdd, g->size, at, part(g, offsets, d));
-    at = apply(g, SpvOpIAdd, g->size, at, size);
-    uint32_t fits =
-        apply(g, SpvOpULessThanEqual, bool_type, at, ends[d]);
-    full = d == 0 ? fits
-                  : apply(g, SpvOpLogicalAnd, bool_type, full, fits);
+    ends[d] = apply(g, SpvOpIAdd, g->size, at, size);
   }
-  return full;
+  return compare_all(g, SpvOpULessThanEqual, ends, count);
 }
 
 /* Whether the work-item is within the range. */
-static uint32_t write_inside(guard *g, uint32_t bool_type, const uint32_t *ends)
+static uint32_t write_inside(guard *g, uint32_t count)
 {
-  uint32_t id = load_input(g, ITEM_ID), inside = 0;
-  for (uint32_t d = 0; d < SPIRV_GUARD_ARGUMENTS; d++) {
-    uint32_t below =
-        apply(g, SpvOpULessThan, bool_type, part(g, id, d), ends[d]);
-    inside = d == 0 ? below
-                    : apply(g, SpvOpLogicalAnd, bool_type, inside, below);
-  }
-  return inside;
+  uint32_t id = load_input(g, ITEM_ID), ids[3];
+  for (uint32_t d = 0; d < 3; d++) ids[d] = part(g, id, d);
+  return compare_all(g, SpvOpULessThan, ids, count);
 }
 
-/* The call of a kernel's function with the parameters of a copy. */
-static void write_call(guard *g, const spirv_function *f, int which)
+/* The call of a kernel's function with the parameters of a copy; global ids
+   begin at `first`. */
+static void write_call(guard *g, const spirv_function *f, int which,
+                       uint32_t first)
 {
   uint32_t words[3 + MOST_PARAMETERS] = {
     g->m->instructions[f->first].result_type, writer_id(&g->w), f->id};
+  size_t count = 3;
   for (uint32_t p = 0; p < f->param_count; p++)
-    words[3 + p] = g->notes[f->params[p]].copy[which];
-  writer_op(&g->w, WRITER_BODY, SpvOpFunctionCall, 3 + f->param_count, words);
+    words[count++] = g->notes[f->params[p]].copy[which];
+  if (g->notes[f->id].shifted) words[count++] = first;
+  writer_op(&g->w, WRITER_BODY, SpvOpFunctionCall, count, words);
 }
 
 /* A function that calls a kernel's, up to its first block. */
@@ -556,42 +697,31 @@ static void write_plain(guard *g, const spirv_function *f)
 {
   write_start(g, f, PLAIN, g->m->instructions[f->first].words[4]);
   WRITE(&g->w, WRITER_BODY, SpvOpLabel, writer_id(&g->w));
-  write_call(g, f, PLAIN);
+  write_call(g, f, PLAIN, g->zeros);
   writer_op(&g->w, WRITER_BODY, SpvOpReturn, 0, NULL);
   writer_op(&g->w, WRITER_BODY, SpvOpFunctionEnd, 0, NULL);
-}
-
-/* The type of a guarded function: that of the kernel's, and the ends. */
-static uint32_t guarded_type(guard *g, const spirv_function *f)
-{
-  const spirv_instruction *in = &g->m->instructions[f->first];
-  const spirv_instruction *type = definition(g->m, in->words[4]);
-  uint32_t words[1 + MOST_PARAMETERS];
-  size_t count = type->word_count - 2u;
-  memcpy(words, type->words + 2, count * sizeof *words);
-  for (int d = 0; d < SPIRV_GUARD_ARGUMENTS; d++) words[count++] = g->size;
-  return writer_once(&g->w, SpvOpTypeFunction, 0, count, words);
 }
 
 static void write_guarded(guard *g, const spirv_function *f)
 {
   spirv_writer *w = &g->w;
-  uint32_t bool_type = writer_once(w, SpvOpTypeBool, 0, 0, NULL);
-  uint32_t ends[SPIRV_GUARD_ARGUMENTS];
-  write_start(g, f, GUARDED, guarded_type(g, f));
-  for (int d = 0; d < SPIRV_GUARD_ARGUMENTS; d++) {
-    ends[d] = writer_id(w);
-    WRITE(w, WRITER_BODY, SpvOpFunctionParameter, g->size, ends[d]);
+  const spirv_instruction *in = &g->m->instructions[f->first];
+  uint32_t own[SPIRV_GUARD_ARGUMENTS];
+  write_start(g, f, GUARDED,
+              longer_type(g, in->words[4], SPIRV_GUARD_ARGUMENTS));
+  for (int k = 0; k < SPIRV_GUARD_ARGUMENTS; k++) {
+    own[k] = writer_id(w);
+    WRITE(w, WRITER_BODY, SpvOpFunctionParameter, g->sizes, own[k]);
   }
   uint32_t test = writer_id(w), call = writer_id(w), done = writer_id(w);
   WRITE(w, WRITER_BODY, SpvOpLabel, writer_id(w));
-  uint32_t full = write_full(g, bool_type, ends);
+  uint32_t full = write_full(g, own[SPIRV_GUARD_COUNT]);
   WRITE(w, WRITER_BODY, SpvOpBranchConditional, full, call, test);
   WRITE(w, WRITER_BODY, SpvOpLabel, test);
-  uint32_t inside = write_inside(g, bool_type, ends);
+  uint32_t inside = write_inside(g, own[SPIRV_GUARD_COUNT]);
   WRITE(w, WRITER_BODY, SpvOpBranchConditional, inside, call, done);
   WRITE(w, WRITER_BODY, SpvOpLabel, call);
-  write_call(g, f, GUARDED);
+  write_call(g, f, GUARDED, own[SPIRV_GUARD_FIRST]);
   WRITE(w, WRITER_BODY, SpvOpBranch, done);
   WRITE(w, WRITER_BODY, SpvOpLabel, done);
   writer_op(w, WRITER_BODY, SpvOpReturn, 0, NULL);
@@ -620,11 +750,9 @@ uint32_t *spirv_guard(const spirv_module *m, bool keep, size_t *count)
   g.notes = calloc((size_t)m->bound + 1, sizeof *g.notes);
   if (g.notes != NULL && note_kernels(&g)) {
     note_decorations(&g);
+    if (g.any) note_shifted(&g);
     write_module(&g);
-    bool any = false;
-    for (size_t i = 0; i < m->kernel_count; i++)
-      any |= g.notes[m->functions[m->kernels[i].function].id].copy[GUARDED];
-    if (any) write_inputs(&g);
+    if (g.any) write_inputs(&g);
     write_all_entries(&g);
     write_guards(&g);
     words = writer_finish(&g.w, m->version, count);

@@ -11,10 +11,10 @@
 /* What the name of a guarded entry point starts with; the kernel's follows. */
 #define SPIRV_GUARD_ENTRY "lze_guarded_"
 
-/* Its last arguments: for x, y and z the offset plus the size of the range,
-   unsigned integers of the module's address_bits, into which the offset plus
-   the size of all groups that are launched must fit, too. */
-enum { SPIRV_GUARD_ARGUMENTS = 3 };
+/* Its last two arguments are vectors of three unsigned integers of the module's
+   address_bits: where the global ids begin, and how many work-items there are
+   along x, y and z.  It is launched without an offset. */
+enum { SPIRV_GUARD_FIRST, SPIRV_GUARD_COUNT, SPIRV_GUARD_ARGUMENTS };
 
 /* Returns true if more work-items of a kernel may be launched than its range has
    without the others noticing: it asks for nothing but the global id and the

@@ -97,7 +97,6 @@ static void state_configure(lua_State *L, lze_State *S) {
   if (environment_flag(L, "LZE_TOP", true)) lze_top_open(S);
   S->check = environment_word(L, "LZE_CHECK", "lua", LZE_SETTING_OFF);
   S->sync = environment_flag(L, "LZE_SYNC", false) || S->check;
-  S->learn = environment_word(L, "LZE_GROUP_LEARN", "never", LZE_SETTING_ON);
   S->lists = environment_word(L, "LZE_USE_IMMEDIATE_COMMANDLISTS", NULL,
                               LZE_SETTING_WORD);
   progress_configure(L);

@@ -89,12 +89,10 @@ static int queue_launch(lua_State *L) {
 }
 
 /* k:group(nx [, ny [, nz]] | launch_table) -> gx, gy, gz, why
-   The group that a launch of that range would get (of a split one, the
-   body's), and the reason in words. */
+   The group that a launch of that range would get, and the reason in words. */
 static int kernel_group(lua_State *L) {
   lze_Kernel *k = kernel_check(L);
-  lze_Launch l = {.policy = k->o.context->state->policy,
-                  .learning = LZE_LEARN_ASK};
+  lze_Launch l = {.policy = k->o.context->state->policy};
   int n = lua_gettop(L) - 1;
   if (n < 1) return luaL_error(L, "%s: no global size", k->name);
   if (!lua_istable(L, 2)) {
@@ -117,7 +115,7 @@ static int kernel_group(lua_State *L) {
     return 4;
   }
   const lze_GroupChoice *c =
-      lze_launch_cut(L, k, &l, lze_kernel_local_bytes(k));
+      lze_launch_group(L, k, &l, lze_kernel_local_bytes(k));
   for (int i = 0; i < 3; i++) lua_pushinteger(L, c->parts[0].group[i]);
   lua_pushstring(L, c->why);
   return 4;
@@ -157,7 +155,7 @@ static int kernel_prepare(lua_State *L) {
   lze_launch_check_table(L, k, &l);
   const lze_GroupChoice *choice =
       count > 0   ? lze_launch_check(L, k, &l, 3, count)
-      : !l.empty ? lze_launch_cut(L, k, &l, lze_kernel_local_bytes(k))
+      : !l.empty ? lze_launch_group(L, k, &l, lze_kernel_local_bytes(k))
                   : NULL;
   ze_result_t r = ZE_RESULT_SUCCESS;
   const uint64_t start = lze_now_ns();
@@ -318,7 +316,7 @@ static int kernel_newindex(lua_State *L) {
 }
 
 static int field_subgroup_size(lua_State *L) {
-  lua_pushinteger(L, kernel_check(L)->cut->in.kernel_subgroup);
+  lua_pushinteger(L, kernel_check(L)->grouping->in.kernel_subgroup);
   return 1;
 }
 
@@ -339,7 +337,7 @@ static int field_spill_bytes(lua_State *L) {
 
 static int field_kernel_handle(lua_State *L) {
   kernel_check(L)->exposed = true; /* others may change it from now on */
-  lua_pushlightuserdata(L, kernel_check(L)->handle);
+  lua_pushlightuserdata(L, kernel_check(L)->whole.handle);
   return 1;
 }
 

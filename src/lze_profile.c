@@ -139,7 +139,6 @@ static void push_event(lua_State *L, const lze_Names *names,
   set_size(L, "global", shape->dims, shape->global);
   set_size(L, "group", shape->dims,
            (uint64_t[]){shape->group[0], shape->group[1], shape->group[2]});
-  set_true(L, "provisional", shape->provisional);
   set_true(L, "failed", r->failed);
   set_true(L, "again", r->again);
   set_true(L, "collected", r->collected);

@@ -216,14 +216,12 @@ static const struct {
   {"ZE_extension_linkage_inspection", ZE_MAKE_VERSION(1, 0)},
   {"ZE_extension_record_replay_graph", ZE_MAKE_VERSION(1, 0)},
   {"ZE_extension_virtual_mem_readonly_properties", ZE_MAKE_VERSION(1, 0)},
-  {PREPARE_COMPILES_NAME, ZE_MAKE_VERSION(1, 0)},
 };
 enum { EXTENSIONS = sizeof extensions / sizeof *extensions };
 
 static bool extension_is_there(const zocl_driver *driver, const char *name)
 {
   if (strcmp(name, GLOBAL_OFFSET_NAME) == 0) return !driver->no_offsets;
-  if (strcmp(name, PREPARE_COMPILES_NAME) == 0) return driver->pocl != 0;
   return true;
 }
 

@@ -769,12 +769,12 @@ bool zocl_kernel_try(zocl_kernel *kernel)
 
 /* PoCL compiles a kernel for each group size, for ranges with and without
    offset, and for ranges below 65535 in every dimension and others. */
-enum { SHAPE_OFFSET = 1, SHAPE_LARGE = 2 };
+enum { SHAPE_OFFSET = 1, SHAPE_LARGE = 2, LARGE_RANGE = 65535 };
 
 static zocl_shape shape_of(const size_t local[3], const size_t global[3],
                            bool offset)
 {
-  const size_t limit = PREPARE_LARGE;
+  const size_t limit = LARGE_RANGE;
   bool large =
       global[0] >= limit || global[1] >= limit || global[2] >= limit;
   return (zocl_shape){

@@ -218,7 +218,7 @@ part("kernels", function()
   k.group_hint = {7, 1}
   assert(k.group_hint[1] == 7 and k:group(7, 11) == 7)
   k.group_hint = nil
-  for _, policy in ipairs {"lze", "driver", "largest", "tornado", "oneapi.jl",
+  for _, policy in ipairs {"lze", "driver", "largest", "tornado",
                            "tuned"} do
     local seen = lze.buffer("int", 7 * 11)
     assert(k:group {7, 11, policy = policy} > 0)

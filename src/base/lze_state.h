@@ -12,7 +12,6 @@ typedef enum lze_Policy {
   LZE_POLICY_DRIVER,  /* what zeKernelSuggestGroupSize said */
   LZE_POLICY_LARGEST, /* the largest divisor that is legal */
   LZE_POLICY_TORNADO, /* TornadoVM's rule */
-  LZE_POLICY_ONEAPI_JL, /* oneAPI.jl's */
   LZE_POLICY_TUNED    /* what lze.tune has found, else the heuristic */
 } lze_Policy;
 
@@ -83,7 +82,6 @@ struct lze_State {
   bool sync;                    /* LZE_SYNC=1: wait after each launch */
   lze_Setting lists;            /* LZE_USE_IMMEDIATE_COMMANDLISTS; the word is
                                    that it is not set */
-  lze_Setting learn;            /* LZE_GROUP_LEARN; never: no own sizes */
   lze_Setting check;            /* LZE_CHECK: canaries round storages; lua:
                                    k:check before launches, too */
   bool arrays;                  /* lze.array is in use */

@@ -487,8 +487,6 @@ static void driver_read(lze_Driver *d, ze_driver_handle_t handle, int index) {
       if (strcmp(all[i].name,
                  "ZE_extension_kernel_max_group_size_properties") == 0)
         d->kernel_max = true;
-      if (strcmp(all[i].name, PREPARE_COMPILES_NAME) == 0)
-        d->compiles_groups = true;
       if (strcmp(all[i].name,
                  "ZE_experimental_immediate_command_list_append") == 0)
         d->appends_lists = true;

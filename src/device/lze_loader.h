@@ -111,7 +111,6 @@ struct lze_Driver {
   int index;                 /* position in lze_System.drivers */
   bool offsets;              /* has ZE_experimental_global_offset */
   bool kernel_max;           /* has ..._kernel_max_group_size_properties */
-  bool compiles_groups;      /* has ZOCL_group_size_compilation */
   bool appends_lists;        /* has ..._immediate_command_list_append */
   char name[64];
   /* zeDriverGetLastErrorDescription (1.6), which old loaders lack but let a

@@ -14,6 +14,7 @@
 #include "device/lze_device.h"
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
+#include "run/lze_build.h"
 #include "run/lze_kernel.h"
 #include "run/lze_record.h"
 
@@ -29,13 +30,16 @@
 static void module_destroy(lze_Object *o) {
   lze_Module *m = (lze_Module *)o;
   if (m->log != NULL) ZE(zeModuleBuildLogDestroy, m->log);
+  if (m->guarded != NULL && m->guarded != m->handle)
+    ZE(zeModuleDestroy, m->guarded);
   if (m->handle != NULL) ZE(zeModuleDestroy, m->handle);
   m->log = NULL;
-  m->handle = NULL;
+  m->handle = m->guarded = NULL;
 }
 
 static void module_release(lze_Object *o) {
   spirv_free(((lze_Module *)o)->spirv);
+  lze_build_options_free((lze_Module *)o);
 }
 
 static const lze_Class module_class = {"module", module_destroy,
@@ -154,34 +158,6 @@ static void module_constants(lua_State *L, int t, const lze_Module *m,
 /* OpenCL C for a driver's own compiler; not in Level Zero's header. */
 #define FORMAT_OPENCL_C ((ze_module_format_t)3)
 
-/* A descriptor's call, the build log kept in the module. */
-static ze_result_t module_build(lze_Module *m, ze_module_format_t format,
-                                const void *bytes, size_t size,
-                                const char *flags,
-                                const ze_module_constants_t *constants) {
-  ze_module_desc_t desc = {
-      .stype = ZE_STRUCTURE_TYPE_MODULE_DESC,
-      .format = format,
-      .inputSize = size,
-      .pInputModule = bytes,
-      .pBuildFlags = flags,
-      .pConstants = constants->numConstants > 0 ? constants : NULL};
-  if (m->log != NULL) ZE(zeModuleBuildLogDestroy, m->log);
-  m->log = NULL;
-  lze_Progress progress;
-  lze_progress_begin(&progress, "building", m->name);
-  ze_result_t r = ZE(zeModuleCreate, m->o.context->handle, m->device->handle,
-                     &desc, &m->handle, &m->log);
-  lze_progress_end(&progress);
-  if (r == ZE_RESULT_SUCCESS) return r;
-  m->handle = NULL;
-  /* Loaders from 1.8 to 1.32 that wrap handles leave the log of a failed build
-     unwrapped: to touch it would crash.  The driver's own description of the
-     error is all there is then. */
-  if (m->o.context->state->system->wraps) m->log = NULL;
-  return r;
-}
-
 /* What a native binary, and how fast it is, depend on. */
 static cache_key module_key(const lze_Module *m, const void *bytes,
                             size_t size, const char *flags,
@@ -199,35 +175,6 @@ static cache_key module_key(const lze_Module *m, const void *bytes,
     cache_key_add(&key, constants->pConstantValues[i], sizeof(uint64_t));
   }
   return key;
-}
-
-/* Build SPIR-V, or take the native binary that an earlier build left. */
-static ze_result_t module_build_cached(lze_Module *m, const void *bytes,
-                                       size_t size, const char *flags,
-                                       const ze_module_constants_t *c,
-                                       bool *cached) {
-  static const ze_module_constants_t none;
-  size_t native_size = 0;
-  unsigned char *native = cache_read("native", &m->key, &native_size);
-  if (native != NULL) {
-    ze_result_t r = module_build(m, ZE_MODULE_FORMAT_NATIVE, native,
-                                 native_size, flags, &none);
-    free(native);
-    *cached = r == ZE_RESULT_SUCCESS;
-    if (*cached) return r; /* else the driver has changed */
-  }
-  ze_result_t r =
-      module_build(m, ZE_MODULE_FORMAT_IL_SPIRV, bytes, size, flags, c);
-  if (r != ZE_RESULT_SUCCESS) return r;
-  if (ZE(zeModuleGetNativeBinary, m->handle, &native_size, NULL) ==
-          ZE_RESULT_SUCCESS &&
-      native_size > 0 && (native = malloc(native_size)) != NULL) {
-    if (ZE(zeModuleGetNativeBinary, m->handle, &native_size, native) ==
-        ZE_RESULT_SUCCESS)
-      cache_write("native", &m->key, native, native_size);
-    free(native);
-  }
-  return r;
 }
 
 /* Add the text on the top to mod.warnings; the module is at `box`. [-1, +0] */
@@ -291,17 +238,16 @@ static bool module_log_tells(lua_State *L, lze_Module *m) {
 }
 
 /* Build the kernels that need no function which the driver has not found. */
-static ze_result_t module_build_defined(lua_State *L, int box, lze_Module *m,
-                                        const char *flags,
-                                        const ze_module_constants_t *c) {
+static ze_result_t module_build_defined(lua_State *L, int box, lze_Module *m) {
   module_warn_undefined(L, box, m);
   size_t size;
   uint32_t *words = spirv_defined(m->spirv, &size);
   if (words == NULL) return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
   if (m->handle != NULL) ZE(zeModuleDestroy, m->handle);
   m->handle = NULL;
+  m->lacks = true;
   ze_result_t r =
-      module_build(m, ZE_MODULE_FORMAT_IL_SPIRV, words, size, flags, c);
+      lze_build(m, ZE_MODULE_FORMAT_IL_SPIRV, words, size, &m->handle);
   free(words);
   return r;
 }
@@ -311,8 +257,6 @@ static ze_result_t module_build_defined(lua_State *L, int box, lze_Module *m,
    built. */
 static ze_result_t module_build_spirv(lua_State *L, int box, lze_Module *m,
                                       const void *bytes, size_t size,
-                                      const char *flags,
-                                      const ze_module_constants_t *c,
                                       bool *cached) {
   static const char kind[] = "lacks";
   size_t ignored;
@@ -322,14 +266,14 @@ static ze_result_t module_build_spirv(lua_State *L, int box, lze_Module *m,
   bool found_out = false;
   free(entry);
   if (!known) {
-    ze_result_t r = module_build_cached(m, bytes, size, flags, c, cached);
+    ze_result_t r = lze_build_spirv(m, bytes, size, cached);
     if (r != ZE_RESULT_SUCCESS || !m->spirv->has_imports ||
         !module_lacks(L, m))
       return r;
     found_out = module_log_tells(L, m);
   }
   *cached = known;
-  ze_result_t r = module_build_defined(L, box, m, flags, c);
+  ze_result_t r = module_build_defined(L, box, m);
   if (r == ZE_RESULT_SUCCESS && found_out) cache_write(kind, &m->key, "", 0);
   return r;
 }
@@ -491,19 +435,18 @@ static int module_new(lua_State *L, int bytes, int t, const char *name,
     module_constants(L, lua_gettop(L), m, &constants);
   module_keep_options(L, box, t);
   m->key = module_key(m, data, size, o.flags, &constants);
+  lze_check_memory(L, lze_build_options(m, o.flags, &constants));
   ze_result_t r;
   bool cached = false;
   const uint64_t build = lze_now_ns();
   if (o.signature != NULL) {
-    r = module_build(m, FORMAT_OPENCL_C, data, size, o.flags, &constants);
+    r = lze_build(m, FORMAT_OPENCL_C, data, size, &m->handle);
   } else if (o.native != 0) {
     size_t native_size;
     const char *binary = lua_tolstring(L, o.native, &native_size);
-    r = module_build(m, ZE_MODULE_FORMAT_NATIVE, binary, native_size, o.flags,
-                     &constants);
+    r = lze_build(m, ZE_MODULE_FORMAT_NATIVE, binary, native_size, &m->handle);
   } else {
-    r = module_build_spirv(L, box, m, data, size, o.flags, &constants,
-                           &cached);
+    r = module_build_spirv(L, box, m, data, size, &cached);
   }
   if (lze_log_builds)
     lze_log_build(m->name, build, size,

@@ -548,7 +548,7 @@ static int batch_splits(lua_State *L) {
   const lze_GroupInput in = {.builtins = k->info->builtins,
                              .features = k->info->features,
                              .offsets = true};
-  if (lze_group_splits(&in)) lua_pushinteger(L, k->info->arg_count);
+  if (in.guards) lua_pushinteger(L, k->info->arg_count);
   else lua_pushboolean(L, false);
   return 1;
 }

@@ -13,6 +13,8 @@
 #include "run/lze_group.h"
 #include "run/lze_kernel.h"
 
+#include "spirv_guard.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,16 +35,17 @@ const char *const lze_access_names[] = {"none", "read", "write", "both"};
 
 static void kernel_destroy(lze_Object *o) {
   lze_Kernel *k = (lze_Kernel *)o;
-  if (k->handle != NULL) ZE(zeKernelDestroy, k->handle);
-  k->handle = NULL;
+  if (k->whole.handle != NULL) ZE(zeKernelDestroy, k->whole.handle);
+  if (k->guarded.handle != NULL) ZE(zeKernelDestroy, k->guarded.handle);
+  k->whole.handle = k->guarded.handle = NULL;
   lze_unpin(&k->module->o);
 }
 
 static void kernel_release(lze_Object *o) {
-  free(((lze_Kernel *)o)->arguments);
-  lze_Cut *cut = ((lze_Kernel *)o)->cut;
-  if (cut != NULL) free(cut->learn);
-  free(cut);
+  lze_Kernel *k = (lze_Kernel *)o;
+  free(k->arguments);
+  free(k->whole.arguments);
+  free(k->grouping);
 }
 
 static const lze_Class kernel_class = {"kernel", kernel_destroy,
@@ -50,7 +53,8 @@ static const lze_Class kernel_class = {"kernel", kernel_destroy,
 
 bool lze_kernel_splits(lua_State *L, int index) {
   const lze_KernelBox *b = lze_test_box(L, index, lze_kernel_kind);
-  return lze_group_splits(&b->kernel->cut->in);
+  const lze_GroupInput *in = &b->kernel->grouping->in;
+  return in->guards;
 }
 
 bool lze_kernel_writes(lua_State *L, int index, uint32_t i) {
@@ -114,7 +118,7 @@ static void kernel_read_properties(lze_Kernel *k) {
   KernelMaxGroupSize max = {.stype = STYPE_KERNEL_MAX_GROUP_SIZE};
   k->props.stype = ZE_STRUCTURE_TYPE_KERNEL_PROPERTIES;
   if (d->driver->kernel_max) k->props.pNext = &max;
-  if (ZE(zeKernelGetProperties, k->handle, &k->props) !=
+  if (ZE(zeKernelGetProperties, k->whole.handle, &k->props) !=
       ZE_RESULT_SUCCESS)
     memset(&k->props, 0, sizeof k->props);
   k->props.pNext = NULL;
@@ -124,9 +128,10 @@ static void kernel_read_properties(lze_Kernel *k) {
 }
 
 /* What the rule knows of a kernel whatever the range is. */
-static void kernel_init_cut(lze_Kernel *k) {
+static void kernel_init_grouping(lze_Kernel *k) {
   const lze_DeviceInfo *d = k->module->device;
-  lze_GroupInput *in = &k->cut->in;
+  lze_GroupInput *in = &k->grouping->in;
+  in->guards = !k->module->source && spirv_can_guard(k->module->spirv, k->info);
   memcpy(in->required, k->info->required_group, sizeof in->required);
   in->kernel_max = k->max_group;
   in->kernel_subgroup = k->props.requiredSubgroupSize != 0
@@ -188,10 +193,15 @@ int lze_push_kernel(lua_State *L, lze_Module *m, const spirv_kernel *info) {
   lze_pin(&m->o);
   k->info = info;
   memcpy(k->name, b->name, sizeof k->name);
-  k->arguments = calloc(info->arg_count + 1, sizeof *k->arguments);
-  k->cut = calloc(1, sizeof *k->cut);
-  if (k->arguments == NULL || k->cut == NULL)
+  const size_t n = info->arg_count;
+  k->arguments = calloc(n + 1, sizeof *k->arguments);
+  k->whole.arguments = calloc(2 * n + 1, sizeof *k->whole.arguments);
+  k->grouping = calloc(1, sizeof *k->grouping);
+  if (k->arguments == NULL || k->whole.arguments == NULL ||
+      k->grouping == NULL)
     return lze_no_memory(L);
+  k->guarded.arguments = k->whole.arguments + n;
+  memset(k->hidden, 0xff, sizeof k->hidden); /* they have no value yet */
   for (uint32_t i = 0; i < info->arg_count; i++) {
     argument_init(&k->arguments[i], &info->args[i]);
     k->reaches = k->reaches || info->args[i].reach.proved;
@@ -199,9 +209,9 @@ int lze_push_kernel(lua_State *L, lze_Module *m, const spirv_kernel *info) {
   }
   ze_kernel_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_KERNEL_DESC,
                            .pKernelName = info->name};
-  ze_result_t r = ZE(zeKernelCreate, m->handle, &desc, &k->handle);
+  ze_result_t r = ZE(zeKernelCreate, m->handle, &desc, &k->whole.handle);
   if (r != ZE_RESULT_SUCCESS) {
-    k->handle = NULL;
+    k->whole.handle = NULL;
     const char **names = lua_newuserdatauv(
         L, m->spirv->kernel_count * sizeof *names, 0);
     const char *undefined = spirv_undefined(m->spirv, names)
@@ -216,12 +226,12 @@ int lze_push_kernel(lua_State *L, lze_Module *m, const spirv_kernel *info) {
   if (m->source && k->props.numKernelArgs != info->arg_count)
     luaL_error(L, "%s: the signature has %d arguments, the source %d", k->name,
                (int)info->arg_count, (int)k->props.numKernelArgs);
-  kernel_init_cut(k);
+  kernel_init_grouping(k);
   return 1;
 }
 
 uint64_t lze_kernel_bytes(const lze_Kernel *k) {
-  const uint64_t *global = k->cut->in.global;
+  const uint64_t *global = k->grouping->in.global;
   uint64_t items = global[0] * global[1] * global[2], bytes = 0;
   const lze_Argument *a = k->arguments;
   for (const lze_Argument *end = a + k->info->arg_count; a < end; a++) {
@@ -234,10 +244,10 @@ uint64_t lze_kernel_bytes(const lze_Kernel *k) {
 }
 
 const lze_GroupInput *lze_kernel_input(const lze_Kernel *k) {
-  return &k->cut->in;
+  return &k->grouping->in;
 }
 
-void lze_kernel_forget(lze_Kernel *k) { k->cut->valid = false; }
+void lze_kernel_forget(lze_Kernel *k) { k->grouping->valid = false; }
 
 lze_Kernel *lze_test_kernel(lua_State *L, int index) {
   const lze_KernelBox *b = lze_test_box(L, index, lze_kernel_kind);

@@ -11,6 +11,7 @@
 #include "run/lze_buffer.h"
 #include "run/lze_group.h"
 #include "spirv.h"
+#include "spirv_guard.h"
 
 /* lze_module.c makes them; here they are what kernels are made from. */
 struct lze_Module {
@@ -18,34 +19,47 @@ struct lze_Module {
   const lze_DeviceInfo *device;
   ze_module_handle_t handle;
   ze_module_build_log_handle_t log;
+  ze_module_handle_t guarded;   /* has the guarded entry points; NULL until a
+                                   launch needs one; `handle` if that has them */
   spirv_module *spirv;          /* of stubs where the driver compiled it */
   bool source;                  /* it did */
+  bool lacks;                   /* kernels that call what nothing defines */
+  char *flags;                  /* for the driver's compiler, or NULL */
+  ze_module_constants_t constants; /* specialization constants: free() the ids */
   cache_key key;                /* of what it was built from, and for */
   char name[64];                /* for messages: "module kernels/a.spv" */
 };
+
+/* An entry point of a kernel, and what it was last set to. */
+typedef struct lze_Entry {
+  ze_kernel_handle_t handle;
+  struct lze_ArgumentSet *arguments;
+  uint32_t group[3];
+  uint64_t first[3];            /* where its global ids begin */
+  int dims;
+  bool indirect;
+} lze_Entry;
 
 struct lze_Kernel {
   lze_Object o;
   lze_Module *module;           /* pinned */
   const spirv_kernel *info;     /* of the module's reflection */
-  ze_kernel_handle_t handle;
+  lze_Entry whole;              /* the kernel itself: runs whole groups */
+  lze_Entry guarded;            /* no handle until a launch needs it */
+  uint64_t hidden[SPIRV_GUARD_ARGUMENTS][4]; /* its last arguments */
   ze_kernel_properties_t props;
   uint32_t max_group;
   uint32_t group_hint[3];       /* set by the script, or zeros */
   char name[64];                /* "kernel saxpy", cut if longer */
   uint64_t launches;            /* so far */
   struct lze_Argument *arguments;
-  struct lze_Cut *cut;          /* the last range and how it was cut */
+  struct lze_Grouping *grouping; /* the last range and its groups */
   uint64_t recorded;            /* by a recorder that began with this record: */
   uint32_t form;                /* there a string with what its arguments are */
   bool reaches;                 /* some argument has a reach that is proved */
   bool local_arguments;         /* has some */
   bool lazy;                    /* its launches may begin without an event */
   bool exposed;                 /* its native handle was given to the host */
-  /* what the native kernel was last told */
-  uint32_t group[3], offset[3];
-  int dims;
-  bool indirect;
   bool task_indirect;           /* by the launch that was checked last */
   bool counted;                 /* its arithmetic, if it can be: */
   bool countable;

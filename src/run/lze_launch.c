@@ -1,5 +1,5 @@
 /*
- * lze_launch.c - launches: ranges, body and tails, the calls of the driver.
+ * lze_launch.c - launches: ranges, groups, the calls of the driver.
  * SPDX-License-Identifier: MIT
  */
 #include "run/lze_launch.h"
@@ -9,6 +9,7 @@
 #include "base/lze_state.h"
 #include "device/lze_loader.h"
 #include "run/lze_buffer.h"
+#include "run/lze_build.h"
 #include "run/lze_command.h"
 #include "run/lze_group.h"
 #include "run/lze_kernel.h"
@@ -19,8 +20,7 @@
 #include <string.h>
 
 static const char *const policy_names[] = {"lze", "driver", "largest",
-                                           "tornado", "oneapi.jl", "tuned",
-                                           NULL};
+                                           "tornado", "tuned", NULL};
 
 static const lua_Integer DIMENSION_MAX = UINT32_MAX;
 
@@ -63,7 +63,7 @@ lze_Policy lze_check_policy(lua_State *L, const char *word,
   for (int i = 0; policy_names[i] != NULL; i++)
     if (strcmp(policy_names[i], word) == 0) return (lze_Policy)i;
   luaL_error(L, "%s: unknown policy '%s' (known: lze, driver, largest, "
-                "tornado, oneapi.jl, tuned)", where, word);
+                "tornado, tuned)", where, word);
   return LZE_POLICY_LZE;
 }
 
@@ -269,14 +269,27 @@ static inline void launch_check_reach(lua_State *L, const lze_Kernel *k,
 }
 
 ze_result_t lze_launch_prepare(const lze_Kernel *k,
-                               const lze_GroupChoice *choice, lze_Prepare how) {
-  return lze_prepare(k->module->device->driver, k->handle,
-                     (uint32_t)choice->count, choice->parts, how);
-}
-
-static bool launch_ahead(const lze_Kernel *k, const lze_GroupChoice *choice) {
-  return lze_launch_prepare(k, choice, LZE_PREPARE_CHEAPLY) ==
-         ZE_RESULT_NOT_READY;
+                               const lze_GroupChoice *choice,
+                               lze_Prepare how) {
+  prepare_launch launches[LZE_MAX_PARTS];
+  for (int i = 0; i < choice->count; i++)
+    for (int d = 0; d < 3; d++) {
+      const lze_GroupPart *p = &choice->parts[i];
+      launches[i].group[d] = p->group[d];
+      launches[i].count[d] = p->count[d];
+      launches[i].offset[d] = i < choice->whole ? (uint32_t)p->first[d] : 0;
+    }
+  const lze_Driver *d = k->module->device->driver;
+  const uint32_t whole = (uint32_t)choice->whole;
+  const uint32_t guarded = (uint32_t)choice->count - whole;
+  ze_result_t first = ZE_RESULT_SUCCESS, second = ZE_RESULT_SUCCESS;
+  if (whole > 0) first = lze_prepare(d, k->whole.handle, whole, launches, how);
+  if (guarded > 0)
+    second =
+        lze_prepare(d, k->guarded.handle, guarded, launches + whole, how);
+  bool ready = first == ZE_RESULT_SUCCESS || (first == ZE_RESULT_NOT_READY &&
+                                              second != ZE_RESULT_SUCCESS);
+  return ready ? second : first;
 }
 
 /* Raise where a group is needed and there is none. */
@@ -288,25 +301,26 @@ static void launch_need_group(lua_State *L, const lze_Kernel *k,
                   "`group` in the launch table", k->name);
 }
 
-/* How the range is to be cut, the same as last time where it comes again.
-   Raises where a given or required group cannot be met. */
-const lze_GroupChoice *lze_launch_cut(lua_State *L, lze_Kernel *k,
-                                      const lze_Launch *l,
-                                      uint64_t local_bytes) {
-  lze_Cut *c = k->cut;
-  lze_GroupInput *in = &c->in;
-  if (c->valid && in->dims == l->dims && in->policy == l->policy &&
-      in->local_bytes == local_bytes &&
-      memcmp(in->global, l->global, sizeof in->global) == 0 &&
-      memcmp(in->offset, l->offset, sizeof in->offset) == 0 &&
-      memcmp(in->given, l->group, sizeof in->given) == 0 &&
-      in->given_by == l->given_by &&
-      (c->settled || (c->frugal && l->learning == LZE_LEARN_RUN &&
-                      lze_learn_again(c, k, launch_ahead))))
-    return &c->choice;
+/* Returns true if the range, the policy and the group are those of last time. */
+static bool grouping_holds(const lze_Grouping *g, const lze_Launch *l,
+                           uint64_t local_bytes) {
+  const lze_GroupInput *in = &g->in;
+  return g->valid && in->dims == l->dims && in->policy == l->policy &&
+         in->local_bytes == local_bytes && in->given_by == l->given_by &&
+         memcmp(in->global, l->global, sizeof in->global) == 0 &&
+         memcmp(in->offset, l->offset, sizeof in->offset) == 0 &&
+         memcmp(in->given, l->group, sizeof in->given) == 0;
+}
+
+const lze_GroupChoice *lze_launch_group(lua_State *L, lze_Kernel *k,
+                                        const lze_Launch *l,
+                                        uint64_t local_bytes) {
+  lze_Grouping *g = k->grouping;
+  lze_GroupInput *in = &g->in;
+  if (grouping_holds(g, l, local_bytes)) return &g->choice;
   launch_need_group(L, k, l);
-  c->valid = false;
-  c->recorded = 0;
+  g->valid = false;
+  g->recorded = 0;
   for (uint32_t i = 0; k->reaches && i < k->info->arg_count; i++)
     k->arguments[i].reach = launch_reach(l, &k->info->args[i].reach);
   in->given_by = l->given_by;
@@ -317,29 +331,27 @@ const lze_GroupChoice *lze_launch_cut(lua_State *L, lze_Kernel *k,
   memcpy(in->offset, l->offset, sizeof in->offset);
   memcpy(in->given, l->group, sizeof in->given);
   memset(in->suggested, 0, sizeof in->suggested);
+  ze_result_t r;
   if (l->policy == LZE_POLICY_DRIVER) {
-    ze_result_t r = ZE(
-        zeKernelSuggestGroupSize, k->handle, (uint32_t)l->global[0],
-        (uint32_t)l->global[1], (uint32_t)l->global[2], &in->suggested[0],
-        &in->suggested[1], &in->suggested[2]);
+    r = ZE(zeKernelSuggestGroupSize, k->whole.handle, (uint32_t)l->global[0],
+           (uint32_t)l->global[1], (uint32_t)l->global[2], &in->suggested[0],
+           &in->suggested[1], &in->suggested[2]);
     if (r != ZE_RESULT_SUCCESS)
-      lze_fail(L, k->module->device->driver, r, k->name,
-               "zeKernelSuggestGroupSize", NULL, NULL);
+      lze_launch_fail(L, k, r, "zeKernelSuggestGroupSize");
   }
   if (l->policy == LZE_POLICY_TUNED) lze_tuned_group(k, in, in->suggested);
-  if (!lze_group_choose(in, &c->choice))
-    luaL_error(L, "%s: %s", k->name, c->choice.why);
-  c->settled = true;
-  c->frugal = false;
-  if (k->o.context->state->learn && k->module->device->driver->compiles_groups
-      && lze_group_learns(in))
-    lze_learn_cut(c, l->learning, k, launch_ahead);
-  c->valid = true;
-  return &c->choice;
+  if (!lze_group_choose(in, &g->choice))
+    luaL_error(L, "%s: %s", k->name, g->choice.why);
+  if (g->choice.count > g->choice.whole) {
+    const char *failed = lze_build_guarded(k, &r);
+    if (failed != NULL) lze_launch_fail(L, k, r, failed);
+  }
+  g->valid = true;
+  return &g->choice;
 }
 
 /* Check and keep what a launch uses and its `count` arguments, the first at
-   `first`, and say how its range is cut; NULL where it is empty. */
+   `first`. */
 const lze_GroupChoice *lze_launch_check(lua_State *L, lze_Kernel *k,
                                         const lze_Launch *l, int first,
                                         int count) {
@@ -355,7 +367,7 @@ const lze_GroupChoice *lze_launch_check(lua_State *L, lze_Kernel *k,
     launch_need_group(L, k, l);
     return NULL;
   }
-  const lze_GroupChoice *choice = lze_launch_cut(L, k, l, local);
+  const lze_GroupChoice *choice = lze_launch_group(L, k, l, local);
   if (k->reaches) launch_check_reach(L, k, l);
   return choice;
 }
@@ -365,79 +377,130 @@ int lze_launch_fail(lua_State *L, const lze_Kernel *k, ze_result_t r,
   return lze_fail(L, k->module->device->driver, r, k->name, call, NULL, NULL);
 }
 
-/* Whether the native kernel has this value already. A pointer is the same only
-   if its allocation is: a driver may remember more of it than the address. */
-static bool argument_is_told(const lze_Argument *a) {
-  if (!a->told) return false;
+/* Returns true if the entry point has this value already.  A pointer is the
+   same only if its allocation is: a driver may remember more of it than the
+   address. */
+static bool argument_is_set(const lze_ArgumentSet *set,
+                            const lze_Argument *a) {
+  if (!set->valid) return false;
   if (a->data == &a->pointer)
-    return a->pointer == a->told_pointer &&
-           (a->buffer == NULL ||
-            a->buffer->storage->serial == a->told_serial);
-  if (a->data == NULL) return a->bytes == a->told_bytes;
-  return a->data == a->value &&
-         memcmp(a->value, a->told_value, a->bytes) == 0;
+    return a->pointer == set->pointer &&
+           (a->buffer == NULL || a->buffer->storage->serial == set->serial);
+  if (a->data == NULL) return a->bytes == set->bytes;
+  return a->data == a->value && memcmp(a->value, set->value, a->bytes) == 0;
 }
 
-static void argument_set_told(lze_Argument *a) {
-  a->told = a->data == NULL || a->data == &a->pointer || a->data == a->value;
-  a->told_pointer = a->pointer;
-  a->told_serial = a->buffer != NULL ? a->buffer->storage->serial : 0;
-  a->told_bytes = a->bytes;
-  if (a->data == a->value) memcpy(a->told_value, a->value, a->bytes);
+static void argument_remember(lze_ArgumentSet *set, const lze_Argument *a) {
+  set->valid =
+      a->data == NULL || a->data == &a->pointer || a->data == a->value;
+  set->pointer = a->pointer;
+  set->serial = a->buffer != NULL ? a->buffer->storage->serial : 0;
+  set->bytes = a->bytes;
+  if (a->data == a->value) memcpy(set->value, a->value, a->bytes);
 }
 
-/* Tell the native kernel its arguments. Returns the entry point that failed,
-   or NULL. */
-static const char *launch_set(lze_Kernel *k, bool indirect,
-                              ze_result_t *result) {
+/* Sets the arguments of an entry point.  Returns the function of the driver
+   that failed, or NULL. */
+static const char *entry_set(lze_Kernel *k, lze_Entry *e, bool indirect,
+                             ze_result_t *result) {
+  const bool always = e == &k->whole && k->exposed;
   for (uint32_t i = 0; i < k->info->arg_count; i++) {
-    lze_Argument *a = &k->arguments[i];
-    if (argument_is_told(a) && !k->exposed) continue;
+    const lze_Argument *a = &k->arguments[i];
+    lze_ArgumentSet *set = &e->arguments[i];
+    if (!always && argument_is_set(set, a)) continue;
     /* A null pointer is given as no value at all. */
     const void *data =
         a->data == &a->pointer && a->pointer == NULL ? NULL : a->data;
-    a->told = false;
-    *result = ZE(zeKernelSetArgumentValue, k->handle, i, a->bytes, data);
+    set->valid = false;
+    *result = ZE(zeKernelSetArgumentValue, e->handle, i, a->bytes, data);
     if (*result != ZE_RESULT_SUCCESS) return "zeKernelSetArgumentValue";
-    argument_set_told(a);
+    argument_remember(set, a);
   }
-  if (indirect && !k->indirect) {
-    *result = ZE(zeKernelSetIndirectAccess, k->handle,
+  if (indirect && !e->indirect) {
+    *result = ZE(zeKernelSetIndirectAccess, e->handle,
                  ZE_KERNEL_INDIRECT_ACCESS_FLAG_HOST |
                      ZE_KERNEL_INDIRECT_ACCESS_FLAG_DEVICE |
                      ZE_KERNEL_INDIRECT_ACCESS_FLAG_SHARED);
     if (*result != ZE_RESULT_SUCCESS) return "zeKernelSetIndirectAccess";
-    k->indirect = true;
+    e->indirect = true;
   }
-  const int dims = k->cut->in.dims;
-  if ((k->info->builtins & SPIRV_BUILTIN_WORK_DIM) && dims != k->dims) {
-    lze_set_dimensions(k->module->device->driver, k->handle, (uint32_t)dims);
-    k->dims = dims;
+  const int dims = k->grouping->in.dims;
+  if ((k->info->builtins & SPIRV_BUILTIN_WORK_DIM) && dims != e->dims) {
+    lze_set_dimensions(k->module->device->driver, e->handle, (uint32_t)dims);
+    e->dims = dims;
   }
   return NULL;
 }
 
-/* Append one part. Returns as launch_set. */
+/* The same for all that the parts run. */
+static const char *launch_set(lze_Kernel *k, const lze_GroupChoice *choice,
+                              bool indirect, ze_result_t *result) {
+  const char *failed = NULL;
+  if (choice->whole > 0) failed = entry_set(k, &k->whole, indirect, result);
+  if (failed == NULL && choice->count > choice->whole)
+    failed = entry_set(k, &k->guarded, indirect, result);
+  return failed;
+}
+
+/* Sets where the global ids of the kernel itself begin. */
+static const char *whole_begin(lze_Kernel *k, const lze_GroupPart *p,
+                               ze_result_t *result) {
+  lze_Entry *e = &k->whole;
+  if (memcmp(e->first, p->first, sizeof e->first) == 0 &&
+      !(k->exposed && k->module->device->driver->offsets))
+    return NULL;
+  *result = ZE(zeKernelSetGlobalOffsetExp, e->handle, (uint32_t)p->first[0],
+               (uint32_t)p->first[1], (uint32_t)p->first[2]);
+  if (*result != ZE_RESULT_SUCCESS) return "zeKernelSetGlobalOffsetExp";
+  memcpy(e->first, p->first, sizeof e->first);
+  return NULL;
+}
+
+/* The same of the guarded entry point, and how many work-items follow: its
+   hidden arguments. */
+static const char *guarded_begin(lze_Kernel *k, const lze_GroupPart *p,
+                                 ze_result_t *result) {
+  const lze_GroupInput *in = &k->grouping->in;
+  const uint32_t at = k->info->arg_count;
+  uint64_t hidden[SPIRV_GUARD_ARGUMENTS][4] = {0}; /* vectors of 3 take 4 */
+  for (int d = 0; d < 3; d++) {
+    hidden[SPIRV_GUARD_FIRST][d] = p->first[d];
+    hidden[SPIRV_GUARD_COUNT][d] =
+        in->offset[d] + in->global[d] - p->first[d];
+  }
+  for (uint32_t i = 0; i < SPIRV_GUARD_ARGUMENTS; i++) {
+    uint64_t *last = k->hidden[i];
+    if (memcmp(last, hidden[i], sizeof hidden[i]) == 0) continue;
+    memset(last, 0xff, sizeof hidden[i]);
+    *result = ZE(zeKernelSetArgumentValue, k->guarded.handle, at + i,
+                 sizeof hidden[i], hidden[i]);
+    if (*result != ZE_RESULT_SUCCESS) return "zeKernelSetArgumentValue";
+    memcpy(last, hidden[i], sizeof hidden[i]);
+  }
+  return NULL;
+}
+
+/* Appends part i.  Returns as entry_set. */
 static const char *launch_part(lze_Kernel *k, ze_command_list_handle_t list,
-                               const lze_GroupPart *p,
+                               const lze_GroupChoice *choice, int i,
                                ze_event_handle_t signal, uint32_t waits,
                                ze_event_handle_t *wait_handles,
                                ze_result_t *result) {
-  if (k->exposed || memcmp(k->group, p->group, sizeof k->group) != 0) {
-    *result = ZE(zeKernelSetGroupSize, k->handle, p->group[0],
-                                          p->group[1], p->group[2]);
+  const lze_GroupPart *p = &choice->parts[i];
+  const bool whole = i < choice->whole;
+  lze_Entry *e = whole ? &k->whole : &k->guarded;
+  if ((whole && k->exposed) ||
+      memcmp(e->group, p->group, sizeof e->group) != 0) {
+    *result = ZE(zeKernelSetGroupSize, e->handle, p->group[0], p->group[1],
+                 p->group[2]);
     if (*result != ZE_RESULT_SUCCESS) return "zeKernelSetGroupSize";
-    memcpy(k->group, p->group, sizeof k->group);
+    memcpy(e->group, p->group, sizeof e->group);
   }
-  if (memcmp(k->offset, p->offset, sizeof k->offset) != 0 ||
-      (k->exposed && k->module->device->driver->offsets)) {
-    *result = ZE(zeKernelSetGlobalOffsetExp, k->handle, p->offset[0],
-                 p->offset[1], p->offset[2]);
-    if (*result != ZE_RESULT_SUCCESS) return "zeKernelSetGlobalOffsetExp";
-    memcpy(k->offset, p->offset, sizeof k->offset);
-  }
+  const char *failed =
+      whole ? whole_begin(k, p, result) : guarded_begin(k, p, result);
+  if (failed != NULL) return failed;
   const ze_group_count_t count = {p->count[0], p->count[1], p->count[2]};
-  *result = ZE(zeCommandListAppendLaunchKernel, list, k->handle, &count,
+  *result = ZE(zeCommandListAppendLaunchKernel, list, e->handle, &count,
                signal, waits, wait_handles);
   return *result == ZE_RESULT_SUCCESS ? NULL
                                       : "zeCommandListAppendLaunchKernel";
@@ -461,7 +524,7 @@ static const char *launch_append(lze_Kernel *k, lze_Command *c,
                                    ? c->first->handle
                                    : NULL;
     bool wait = i == 0 || !q->native_order;
-    failed = launch_part(k, q->list, &choice->parts[i], signal,
+    failed = launch_part(k, q->list, choice, i, signal,
                          wait ? c->wait_count : 0,
                          wait ? c->wait_handles : NULL, result);
   }
@@ -504,10 +567,9 @@ static bool launch_again(lua_State *L, lze_Kernel *k, const lze_Launch *l,
   if (used != c->use_count) return false;
   if (k->info->features & SPIRV_USES_PRINTF) fflush(stdout);
   ze_result_t r;
-  const char *failed = launch_set(k, false, &r);
+  const char *failed = launch_set(k, choice, false, &r);
   for (int i = 0; i < choice->count && failed == NULL; i++)
-    failed =
-        launch_part(k, l->queue->list, &choice->parts[i], NULL, 0, NULL, &r);
+    failed = launch_part(k, l->queue->list, choice, i, NULL, 0, NULL, &r);
   if (failed != NULL) lze_launch_fail(L, k, r, failed);
   k->o.context->state->launches++;
   k->launches++;
@@ -672,8 +734,7 @@ void lze_kernel_run(lua_State *L, lze_Kernel *k, int range, int count,
   /* Making the event may have run finalisers. */
   if (k->o.closed) luaL_error(L, "%s is closed", k->name);
   lze_State *const S = k->o.context->state;
-  lze_Launch l = {
-      .policy = S->policy, .learning = LZE_LEARN_RUN, .queue = q};
+  lze_Launch l = {.policy = S->policy, .queue = q};
   lze_launch_read(L, k, range, &l);
   /* What errors begin with: making it may run a finaliser. */
   const char *after = NULL, *signals = NULL;
@@ -725,7 +786,7 @@ void lze_kernel_run(lua_State *L, lze_Kernel *k, int range, int count,
   if ((event != 0 || recorded) && choice->count > 1)
     lze_command_time_first(L, c);
   ze_result_t r;
-  const char *failed = launch_set(k, indirect, &r);
+  const char *failed = launch_set(k, choice, indirect, &r);
   if (failed != NULL)
     lze_abort(c);
   else
@@ -766,8 +827,7 @@ static void task_use(const lze_Buffer *b, int argument, spirv_access access,
 
 void lze_launch_try(lua_State *L, lze_Kernel *k, int range, int count) {
   if (k->o.closed) luaL_error(L, "%s is closed", k->name);
-  lze_Launch l = {.policy = k->o.context->state->policy,
-                  .learning = LZE_LEARN_ASK};
+  lze_Launch l = {.policy = k->o.context->state->policy};
   lze_launch_read(L, k, range, &l);
   lze_launch_check(L, k, &l, range + 1, count);
 }
@@ -798,7 +858,7 @@ const lze_GroupChoice *lze_task_check(lua_State *L, lze_Kernel *k,
 }
 
 void lze_task_prepare(const lze_Kernel *k, const lze_GroupChoice *choice) {
-  (void)launch_ahead(k, choice);
+  (void)lze_launch_prepare(k, choice, LZE_PREPARE_CHEAPLY);
 }
 
 bool lze_task_append(lze_Kernel *k, const lze_GroupChoice *choice,
@@ -806,9 +866,9 @@ bool lze_task_append(lze_Kernel *k, const lze_GroupChoice *choice,
                      ze_event_handle_t first, uint32_t wait_count,
                      ze_event_handle_t *waits, lze_Outcome *out) {
   int n = choice->count;
-  out->call = launch_set(k, k->task_indirect, &out->result);
+  out->call = launch_set(k, choice, k->task_indirect, &out->result);
   for (int i = 0; i < n && out->call == NULL; i++)
-    out->call = launch_part(k, list, &choice->parts[i],
+    out->call = launch_part(k, list, choice, i,
                             n == 1 ? signal : i == 0 ? first : NULL,
                             wait_count, waits, &out->result);
   if (out->call != NULL) return false;

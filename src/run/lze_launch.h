@@ -8,7 +8,6 @@
 #include "base/lze_box.h"
 #include "base/lze_types.h"
 #include "run/lze_kernel.h"
-#include "run/lze_learn.h"
 #include "run/lze_queue.h"
 #include "run/lze_record.h"
 
@@ -25,33 +24,33 @@ typedef struct lze_Argument {
   uint8_t moves;            /* of an element of its buffer: 1 if it is read,
                                and 1 if it is written */
   size_t bytes;
-  uint64_t reach;           /* bytes that a buffer must have for the range that
-                               was cut last, or 0 */
+  uint64_t reach;           /* bytes that a buffer must have for the range of
+                               the grouping, or 0 */
   const void *data;         /* what zeKernelSetArgumentValue gets */
   const lze_Buffer *buffer; /* or the window of an image or sampler; or NULL */
   const lze_DeviceInfo *reached; /* whose memory the kernel's may touch */
   void *pointer;
   _Alignas(8) char value[VALUE_BYTES];
-  /* what the native kernel was last told, to save telling it again */
-  bool told;
-  uint64_t told_serial;
-  void *told_pointer;
-  size_t told_bytes;
-  _Alignas(8) char told_value[VALUE_BYTES];
 } lze_Argument;
 
-/* A range and how it was cut, to skip the rule when it comes again. */
-typedef struct lze_Cut {
+/* What an argument of an entry point was last set to, to save a call if it is
+   the same. */
+typedef struct lze_ArgumentSet {
   bool valid;
-  bool settled;             /* each caller gets the same */
-  bool frugal;              /* in sizes that are there: see lze_learn.h */
+  uint64_t serial;
+  void *pointer;
+  size_t bytes;
+  _Alignas(8) char value[VALUE_BYTES];
+} lze_ArgumentSet;
+
+/* A range and its groups, to skip the rule when the range comes again. */
+typedef struct lze_Grouping {
+  bool valid;
   lze_GroupInput in;
   lze_GroupChoice choice;
-  lze_Learn *learn;         /* NULL until it is needed */
-  double loss, cost, price; /* of the frugal choice, and to do better */
   uint64_t recorded;        /* by a recorder that began with this record, as: */
   lze_Shape shape;
-} lze_Cut;
+} lze_Grouping;
 
 /* A launch as a script asked for it. */
 typedef struct lze_Launch {
@@ -63,7 +62,6 @@ typedef struct lze_Launch {
   const char *given_by;     /* what to call it, or NULL */
   const char *task;         /* its name in a plan, or NULL */
   lze_Policy policy;
-  lze_Learning learning;
   int after, uses, signal;  /* stack indices, or 0 */
 } lze_Launch;
 
@@ -120,16 +118,17 @@ void lze_launch_read(lua_State *L, const lze_Kernel *k, int index,
    [-0, +2] */
 void lze_launch_check_table(lua_State *L, const lze_Kernel *k,
                             const lze_Launch *l);
-/* How the range is to be cut, the same as last time where it comes again.
-   Raises where a given or required group cannot be met. */
-const lze_GroupChoice *lze_launch_cut(lua_State *L, lze_Kernel *k,
-                                      const lze_Launch *l,
-                                      uint64_t local_bytes);
-/* Have the driver compile what a launch that is cut so needs. */
+/* Returns the groups of a range, the same as last time if it comes again.
+   Builds the guarded entry point if they need it.  Raises if a given or
+   required group cannot be met. */
+const lze_GroupChoice *lze_launch_group(lua_State *L, lze_Kernel *k,
+                                        const lze_Launch *l,
+                                        uint64_t local_bytes);
+/* Has the driver compile what such a launch needs. */
 ze_result_t lze_launch_prepare(const lze_Kernel *k,
                                const lze_GroupChoice *choice, lze_Prepare how);
-/* Check and keep what a launch uses and its `count` arguments, the first at
-   `first`, and say how its range is cut; NULL where it is empty. */
+/* Checks and keeps what a launch uses and its `count` arguments, the first at
+   `first`.  Returns its groups; NULL if the range is empty. */
 const lze_GroupChoice *lze_launch_check(lua_State *L, lze_Kernel *k,
                                         const lze_Launch *l, int first,
                                         int count);

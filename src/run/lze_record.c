@@ -527,15 +527,14 @@ void lze_record_kind(const lze_Command *c, lze_RecordKind kind,
   record->bytes = bytes;
 }
 
-static lze_Shape cut_shape(lze_Names *names, const lze_Cut *cut,
+static lze_Shape grouping_shape(lze_Names *names, const lze_Grouping *g,
                            const spirv_flops *flops) {
-  const uint64_t *global = cut->in.global;
+  const uint64_t *global = g->in.global;
   lze_Shape shape = {
-      .why = names_number(names, ROLE_WHY, cut->choice.why),
-      .dims = (uint8_t)cut->in.dims,
-      .provisional = cut->frugal};
+      .why = names_number(names, ROLE_WHY, g->choice.why),
+      .dims = (uint8_t)g->in.dims};
   memcpy(shape.global, global, sizeof shape.global);
-  memcpy(shape.group, cut->choice.parts[0].group, sizeof shape.group);
+  memcpy(shape.group, g->choice.parts[0].group, sizeof shape.group);
   lze_shape_flops(&shape, flops, global[0] * global[1] * global[2]);
   return shape;
 }
@@ -544,14 +543,14 @@ void lze_record_launch(const lze_Command *c, lze_Kernel *k) {
   lze_Record *record = record_of(c);
   if (record == NULL) return;
   const struct lze_Recorder *r = c->state->recorder;
-  lze_Cut *cut = k->cut;
-  if (cut->recorded != r->first) {
-    cut->shape = cut_shape(r->names, cut, lze_kernel_flops(k));
-    cut->recorded = r->first;
+  lze_Grouping *g = k->grouping;
+  if (g->recorded != r->first) {
+    g->shape = grouping_shape(r->names, g, lze_kernel_flops(k));
+    g->recorded = r->first;
   }
   record->kind = LZE_RECORD_KERNEL;
   record->bytes = lze_kernel_bytes(k);
-  record->shape = cut->shape;
+  record->shape = g->shape;
   record_given(record, r, k);
 }
 

@@ -33,7 +33,7 @@ typedef enum lze_RecordKind {
   LZE_RECORD_POWER              /* of a device, in that time */
 } lze_RecordKind;
 
-/* How a launch is cut, and what its work-items compute in all. */
+/* The groups of a launch, and what its work-items compute in all. */
 typedef struct lze_Shape {
   uint64_t global[3];
   uint64_t flops[3];            /* of half, float and double */
@@ -42,7 +42,6 @@ typedef struct lze_Shape {
   uint8_t dims;
   bool counted;                 /* these flops are known; */
   bool more;                    /* but there may be more */
-  bool provisional;             /* its group is one that is compiled already */
 } lze_Shape;
 
 /* So many of a launch's arguments are recorded. */

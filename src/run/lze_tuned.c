@@ -16,7 +16,7 @@ static cache_key tuned_key(const lze_Kernel *k, const lze_GroupInput *in) {
   cache_key_add(&key, &in->dims, sizeof in->dims);
   for (int d = 0; d < in->dims; d++) {
     uint64_t n = in->global[d];
-    if (lze_group_splits(in)) {
+    if (in->guards) {
       uint64_t digits = 0;
       for (; n != 0; n /= 2) digits++;
       n = digits;

@@ -1,0 +1,29 @@
+/*
+ * lze_build.h - native modules, built or taken from the cache.
+ * SPDX-License-Identifier: MIT
+ */
+#ifndef LZE_BUILD_H
+#define LZE_BUILD_H
+
+#include "run/lze_kernel.h"
+
+/* Copies the build options into the module.  Returns false if memory ran
+   out. */
+bool lze_build_options(lze_Module *m, const char *flags,
+                       const ze_module_constants_t *constants);
+void lze_build_options_free(lze_Module *m);
+/* Builds a module of the input with m's options and stores its handle; the
+   build log stays in m->log. */
+ze_result_t lze_build(lze_Module *m, ze_module_format_t format,
+                      const void *bytes, size_t size,
+                      ze_module_handle_t *handle);
+/* Builds SPIR-V, or takes the native binary that an earlier build of m->key
+   left; sets *cached if it did. */
+ze_result_t lze_build_spirv(lze_Module *m, const void *bytes, size_t size,
+                            bool *cached);
+/* Makes k->guarded usable: builds the module's guarded entry points if no
+   other kernel has needed them, and creates the kernel's.  Returns the entry
+   point of the driver that failed, with *result, or NULL. */
+const char *lze_build_guarded(lze_Kernel *k, ze_result_t *result);
+
+#endif
