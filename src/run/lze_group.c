@@ -3,11 +3,12 @@
  * SPDX-License-Identifier: MIT
  *
  * A kernel that has a guarded entry point takes any group for any range: its
- * sizes are powers of two, judged for the kind of the range (how many
- * dimensions, which of them are short, how much work), so that one size serves
- * many ranges.  Any other kernel takes sizes that divide the range.  A small
- * model of what costs time on a CPU or a GPU judges each combination of sizes;
- * the cheapest is taken.  Nothing is measured and no kernel is known by name.
+ * sizes are powers of two.  Any other kernel takes sizes that divide the range.
+ * On a CPU the rule sets a target by what the kernel does and by the kind of the
+ * range, so that one size serves many ranges, and takes the sizes next to it.
+ * On a GPU, where another size costs no compilation, a small model of what costs
+ * time judges each combination of sizes.  Nothing is measured and no kernel is
+ * known by name.
  */
 #include "run/lze_group.h"
 #include "base/lze_state.h"
@@ -18,41 +19,36 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Times are in nanoseconds.  A light work-item does a few accesses and steps;
-   one with loops or long maths is heavy: between a loop of a few rounds, which
-   becomes vectors (10), and one of many, which does not (100). */
-static const double LIGHT = 1, HEAVY = 30;
-/* A group on a CPU: a call, its ids, the set-up of its loop.  And another row
-   of it: the set-up of the inner loop. */
-static const double GROUP_COST = 6, ROW_COST = 1;
-/* A cache line of floats, and the wait for one that is not in the first-level
-   cache. */
+/* On a CPU a group costs a call and the set-up of its loop, about 6 ns, and so
+   does each of its rows in part.  256 light work-items, of a few accesses and
+   steps each, take ten times as long; heavy ones, with loops or long maths, do
+   so from 64 on.  Larger groups gain nothing, leave larger edges, and spread
+   worse over the cores.  (bench/RESULTS.md, "Group sizes") */
+enum { LIGHT_GROUP = 256, HEAVY_GROUP = 64 };
+/* Rows become vectors; compilers make 4 vectors of 8 floats at a time.  Light
+   ones of 128 are faster, as they stream; but three dimensions have rows of a
+   hundred or so, which leave too much of them to the edges. */
+enum { VECTOR_ROW = 32, STREAM_ROW = 128, LONG_ROW = 1024 };
+/* A cache line of floats: a tile of so many work-items along two dimensions
+   uses whole lines of arrays that run along either. */
 enum { LINE_FLOATS = 16 };
-static const double LINE_COST = 10;
-/* Compilers turn inner loops this long into vectors; of shorter ones they make
-   at best a part. */
-enum { VECTOR_ROW = 32 };
-/* Lines of different rows that a core keeps while it goes along a column: the
-   ways of a first-level cache if the rows are whole pages apart, more
-   otherwise. */
-enum { WAYS = 8, PAGE_BYTES = 4096, LINES_KEPT = 64 };
-/* A barrier stores and loads every work-item's values, in the time of a light
-   step, except in groups that compilers unroll. */
-enum { UNROLLED = 16 };
-static const double BARRIER_COST = 1;
-/* What a group that shares local memory does once: it hands on a result, and
-   empties its memory if loops fill it, two bytes in a light step. */
-static const double SHARED_COST = 16, SHARED_BYTES = 2;
-/* A GPU starts a group in the time that it streams 256 light work-items; a
-   core keeps up to 2048 work-items going in up to 16 groups. */
+/* On a CPU a barrier keeps every work-item's values in memory for the next,
+   except in groups of one vector, which stay in registers. */
+enum { BARRIER_GROUP = 8 };
+/* But a group that works on a tile in local memory, or empties local memory,
+   is faster the larger it is. */
+enum { TILE_GROUP = 1024 };
+/* A GPU starts a group in the time that it streams 256 light work-items; a core
+   keeps up to 2048 work-items going, in up to 16 groups.  A group that shares
+   local memory does as much once as 16 steps. */
 static const double GPU_START = 256, GPU_RESIDENT = 2048, GPU_GROUPS = 16;
-
-/* As many light work-items take less time in the guarded form than the launch
-   of an edge. */
+static const double GPU_HEAVY = 30, GPU_SHARED = 16;
+/* As many light work-items take less time in the guarded form on a CPU than the
+   launch of an edge; and a range of as many or fewer has no kind of its own. */
 enum { SMALL = 65536 };
 
 enum {
-  MOST_SEARCHED = 4096, /* a larger group gains less than a percent */
+  MOST_SEARCHED = 4096, /* the largest size that a search tries */
   MOST_SIZES = 40       /* of a dimension: three of each octave */
 };
 
@@ -64,15 +60,14 @@ typedef struct Sizes {
 typedef struct Rule {
   const lze_GroupInput *in;
   uint32_t n[3];       /* the range */
-  uint32_t kind[3];    /* what stands for it in the model */
   uint32_t most;       /* work-items in a group */
   uint32_t size[3];    /* a group's size in each dimension, at most */
   uint32_t count[3];   /* groups in each dimension, at most */
-  double share;        /* work-items of a group on a CPU, at most */
   uint32_t lanes;      /* work-items of one vector or sub-group */
   double units;        /* what works at the same time */
-  double item;         /* LIGHT or HEAVY */
+  bool heavy;          /* work-items take long, or may */
   uint32_t beside[3];  /* the kernel's; along x if nothing is known */
+  uint32_t target[3];  /* of a CPU */
   double alone;        /* part of all accesses that no neighbours share */
   double resident;     /* work-items that a core of a GPU keeps going */
 } Rule;
@@ -115,96 +110,95 @@ static const char *why_whole(const lze_GroupInput *in) {
   return "lze cannot write a guarded form of it";
 }
 
-/* --- the model ---------------------------------------------------------- */
+/* --- CPUs ---------------------------------------------------------------- */
 
-/* The dimension along which a core's innermost loop runs: compilers unroll a
-   row of 4, and the loop around it becomes the one of vectors. */
-static int inner_dimension(const Rule *r, const uint32_t g[3]) {
-  int d = 0;
-  while (d < 2 && g[d] <= 4 && g[d + 1] > g[d]) d++;
-  return d < r->in->dims ? d : 0;
+/* Returns the dimension along which most accesses lie side by side, `not` left
+   out; -1 if there is none. */
+static int fast_dimension(const Rule *r, int not) {
+  int fast = -1;
+  for (int d = 0; d < r->in->dims; d++)
+    if (d != not && r->beside[d] > 0 &&
+        (fast < 0 || r->beside[d] > r->beside[fast]))
+      fast = d;
+  return fast;
 }
 
-/* What a work-item waits for lines that its neighbours in the innermost loop
-   do not use though those along another dimension do: the group shares them if
-   it is wide in that dimension too and they stay until it gets there. */
-static double cpu_lines(const Rule *r, const uint32_t g[3], int inner) {
-  int other = -1;
+/* Returns the dimension whose neighbours share the lines that neighbours along
+   d do not: of a transposed array, or of one that loops go through; or -1. */
+static int shared_dimension(const Rule *r, int d) {
   for (int e = 0; e < r->in->dims; e++)
-    if (e != inner && r->beside[e] > 0 &&
-        (other < 0 || r->beside[e] > r->beside[other]))
-      other = e;
-  if (other < 0 || r->in->apart[inner] == 0) return 0;
-  double wait = LINE_COST * least(r->in->apart[inner], r->beside[other]);
-  uint32_t spacing = r->in->spacing[other];
-  if (spacing < sizeof(float)) spacing = sizeof(float);
-  uint64_t apart = spacing;
-  for (int e = other; e != inner; e += other < inner ? 1 : -1)
-    apart *= r->kind[e];
-  uint32_t kept = apart % PAGE_BYTES == 0 ? WAYS : LINES_KEPT;
-  if (g[inner] > kept) return wait;
-  double items = fmax(LINE_FLOATS * sizeof(float) / spacing, 1);
-  return wait * ceil(g[other] / items) / g[other];
+    if (e != d && r->in->again[e] > 0) return e;
+  return r->in->apart[d] > 0 ? fast_dimension(r, d) : -1;
 }
 
-/* What a light step of a work-item waits for what its loops read at other
-   lines each time, side by side along one dimension: it comes again for every
-   row of the group along the others, unless it is still there. */
-static double cpu_again(const Rule *r, const uint32_t g[3]) {
-  double waits = 0;
-  for (int d = 0; d < r->in->dims; d++) {
-    int wide = d == 0 ? 1 : 0; /* the dimension that it is side by side in */
-    for (int e = 0; e < r->in->dims; e++)
-      if (e != d && r->beside[e] > r->beside[wide]) wide = e;
-    double lines = ceil((double)g[wide] / LINE_FLOATS) / g[wide];
-    if (g[wide] <= LINES_KEPT) lines /= g[d];
-    waits += LINE_COST * r->in->again[d] / 8 * lines; /* one for each step */
+/* Returns how many work-items a group should have. */
+static uint32_t target_items(const Rule *r) {
+  const lze_GroupInput *in = r->in;
+  const double few = HEAVY_GROUP * 4 * r->units;
+  if (in->features & SPIRV_SWEEPS_LOCAL) return MOST_SEARCHED;
+  if (in->features & (SPIRV_USES_BARRIER | SPIRV_USES_LOCAL))
+    return in->dims > 1 ? TILE_GROUP : BARRIER_GROUP;
+  /* Few work-items that may be long are spread over the cores one by one. */
+  if (in->features & SPIRV_HAS_LONG_LOOPS && range_items(r) < few) return 1;
+  return r->heavy ? HEAVY_GROUP : LIGHT_GROUP;
+}
+
+/* Returns the length of a row along d, where work-items along `shared` share
+   lines, unless that is -1. */
+static uint32_t target_row(const Rule *r, uint32_t items, int d, int shared) {
+  const lze_GroupInput *in = r->in;
+  if (in->features & (SPIRV_USES_BARRIER | SPIRV_USES_LOCAL)) return VECTOR_ROW;
+  if (shared >= 0) return LINE_FLOATS;
+  if (in->dims == 1) return items;
+  if (r->heavy || (in->dims == 3 && r->n[d] < LONG_ROW)) return VECTOR_ROW;
+  return STREAM_ROW;
+}
+
+/* Sets the target: a row along the fast dimension, then along one that shares
+   its lines, and what is left along the others.  A dimension of a large range
+   that is shorter than its part leaves the rest of it to the others. */
+static void set_target(Rule *r) {
+  uint32_t left = target_items(r);
+  int order[3], n = 0, fast = fast_dimension(r, -1);
+  int second = shared_dimension(r, fast);
+  bool any = range_items(r) <= SMALL; /* one size serves all small ranges */
+  for (int d = 0; d < 3; d++) r->target[d] = 1;
+  order[n++] = fast;
+  if (second >= 0) order[n++] = second;
+  for (int d = 0; d < r->in->dims; d++)
+    if (d != fast && d != second) order[n++] = d;
+  uint32_t row = least(target_row(r, left, fast, second), left);
+  for (int round = 0; round < 2; round++) /* the second takes what is left */
+    for (int k = 0; k < n && left > 1; k++) {
+      int d = order[k];
+      uint32_t part = round > 0      ? left
+                      : k == 0       ? row
+                      : k == n - 1   ? left
+                      : second == d  ? least(row, left)
+                                     : 2;
+      while (part > 1 && left > 1 && (any || r->target[d] < r->n[d])) {
+        r->target[d] *= 2;
+        left /= 2;
+        part /= 2;
+      }
+    }
+}
+
+static double octaves(double n) { return fabs(log2(n)); }
+
+/* Returns how far sizes are from the target, in octaves: along each dimension,
+   and in all. */
+static double cpu_cost(const Rule *r, const uint32_t g[3]) {
+  double all = 1, far = 0;
+  for (int d = 0; d < 3; d++) {
+    double part = (double)g[d] / r->target[d];
+    all *= part;
+    far += octaves(part);
   }
-  return waits;
+  return far + octaves(all);
 }
 
-static double shared_cost(const Rule *r) {
-  if (!(r->in->features &
-        (SPIRV_USES_BARRIER | SPIRV_USES_LOCAL | SPIRV_USES_GROUP_OPS)))
-    return 0;
-  bool sweeps = r->in->features & SPIRV_SWEEPS_LOCAL;
-  return SHARED_COST + (sweeps ? (double)r->in->local_bytes / SHARED_BYTES : 0);
-}
-
-/* What one group takes on a core. */
-static double cpu_group(const Rule *r, const uint32_t g[3]) {
-  int inner = inner_dimension(r, g);
-  double items = (double)g[0] * g[1] * g[2], rows = items / g[inner];
-  double steps = items;
-  /* Vectors run along the innermost loop; what they leave goes singly, and so
-     does everything whose accesses are apart there. */
-  bool barriers = r->in->features & SPIRV_USES_BARRIER;
-  if (g[inner] >= (barriers ? r->lanes : VECTOR_ROW) &&
-      r->in->apart[inner] <= r->beside[inner])
-    steps = rows * (g[inner] / r->lanes + g[inner] % r->lanes);
-  double cost = GROUP_COST + (rows - 1) * ROW_COST + steps * r->item +
-                items * cpu_lines(r, g, inner) +
-                items * r->item * cpu_again(r, g) + shared_cost(r);
-  /* In loops that halve the group, as sums do, there is one for each half. */
-  if (barriers && items > UNROLLED)
-    cost += items * BARRIER_COST *
-            (r->in->features & SPIRV_HAS_LOOPS ? ceil(log2(items)) : 1);
-  return cost;
-}
-
-/* What a work-item takes on a CPU, if the range is of that kind, or what all
-   take.  A group larger than its share of the work leaves cores idle.  Cores
-   take group after group; the last ones leave some idle, for half a group on
-   average. */
-static double cpu_cost(const Rule *r, const uint32_t g[3], double groups) {
-  if (r->in->guards) {
-    double items = 1;
-    for (int d = 0; d < 3; d++) items *= least(g[d], r->kind[d]);
-    return cpu_group(r, g) / items * fmax(items / r->share, 1);
-  }
-  double turns = groups <= 1 ? 1 : ceil(groups / r->units) + 0.5;
-  return turns * cpu_group(r, g);
-}
+/* --- GPUs ---------------------------------------------------------------- */
 
 /* How many times more lines than it needs a group of a GPU moves, on average
    of all accesses.  A sub-group, a row of work-items, asks for each of its
@@ -226,20 +220,21 @@ static double gpu_lines(const Rule *r, const uint32_t g[3]) {
   return r->alone + (1 - r->alone) * moved / accesses;
 }
 
-/* What all groups take of a GPU: the work-items whose places they hold. */
-static double gpu_cost(const Rule *r, const uint32_t g[3], double groups) {
+/* Returns the time that all groups take of a GPU, by the work-items whose places
+   they hold. */
+static double gpu_cost(const Rule *r, const uint32_t g[3]) {
   double cores = r->in->core_units > 0 ? r->units / r->in->core_units
                                        : r->units;
-  double items = (double)g[0] * g[1] * g[2];
+  double items = (double)g[0] * g[1] * g[2], groups = 1;
+  for (int d = 0; d < 3; d++) groups *= groups_of(r->n[d], g[d]);
   double held = ceil(items / r->lanes) * r->lanes;
-  double start = r->item == LIGHT ? GPU_START : r->resident / 8;
-  if (held < start && (r->item == LIGHT || groups > cores * GPU_GROUPS))
-    held = start;
+  double start = r->heavy ? r->resident / 8 : GPU_START;
+  if (held < start && (!r->heavy || groups > cores * GPU_GROUPS)) held = start;
   /* Cores with less work than this take as long, and cannot hide what their
      sub-groups wait for. */
-  double least_held = cores * (r->item == LIGHT ? GPU_START
-                                                : r->resident / GPU_GROUPS);
-  bool hides = r->item == LIGHT || held * groups >= least_held;
+  double least_held =
+      cores * (r->heavy ? r->resident / GPU_GROUPS : GPU_START);
+  bool hides = !r->heavy || held * groups >= least_held;
   double wait = 1 + r->alone * fmin(items / r->lanes, 1);
   if (groups < cores) groups = cores; /* some have none */
   held = fmax(held * groups, least_held) * (hides ? 1 : wait);
@@ -251,13 +246,15 @@ static double gpu_cost(const Rule *r, const uint32_t g[3], double groups) {
     double there = (double)r->in->device_local_bytes;
     if (wanted > there) held *= wanted / there;
   }
-  return (held * r->item + groups * shared_cost(r)) / r->lanes / r->units;
+  double once = r->in->features & (SPIRV_USES_BARRIER | SPIRV_USES_LOCAL |
+                                   SPIRV_USES_GROUP_OPS) ? GPU_SHARED : 0;
+  if (r->in->features & SPIRV_SWEEPS_LOCAL) /* two bytes in a step */
+    once += (double)r->in->local_bytes / 2;
+  return (held * (r->heavy ? GPU_HEAVY : 1) + groups * once) / r->units;
 }
 
 static double size_cost(const Rule *r, const uint32_t g[3]) {
-  double groups = 1;
-  for (int d = 0; d < 3; d++) groups *= groups_of(r->kind[d], g[d]);
-  return r->in->software ? cpu_cost(r, g, groups) : gpu_cost(r, g, groups);
+  return r->in->software ? cpu_cost(r, g) : gpu_cost(r, g);
 }
 
 /* --- sizes -------------------------------------------------------------- */
@@ -271,10 +268,8 @@ static void list_sizes(const Rule *r, Sizes *l, int d) {
   uint32_t low = groups_of(n, r->count[d]); /* keeps to the limit of groups */
   l->n = 0;
   if (r->in->guards) {
-    for (uint32_t g = 1; g <= least(most, MOST_SEARCHED); g *= 2) {
-      if (g >= low) l->sizes[l->n++] = g;
-      if (g >= r->kind[d]) break;
-    }
+    for (uint32_t g = 1; g <= least(most, MOST_SEARCHED); g *= 2)
+      if (g >= low && (d < r->in->dims || g == 1)) l->sizes[l->n++] = g;
     if (l->n == 0 && low <= most) l->sizes[l->n++] = low;
     return;
   }
@@ -394,7 +389,7 @@ static void cover(const Rule *r, const uint32_t g[3], lze_GroupChoice *out) {
     body = body && whole.count[d] > 0;
     offset = offset || in->offset[d] != 0;
   }
-  bool edges = in->software && (r->item != LIGHT || range_items(r) > SMALL);
+  bool edges = in->software && (r->heavy || range_items(r) > SMALL);
   body = body && (in->offsets || !offset) && (edges || divides);
   out->whole = body;
   out->count = 0;
@@ -509,23 +504,6 @@ static bool fixed_size(const Rule *r, uint32_t g[3]) {
 /* A limit of 0 is unknown. */
 static uint32_t limit(uint32_t n) { return n == 0 ? UINT32_MAX : n; }
 
-/* Reduces a range that any group fits to its kind on a CPU. */
-static void rule_kind(Rule *r) {
-  double items = range_items(r);
-  for (int d = 0; d < r->in->dims; d++) {
-    uint32_t n = r->n[d], power = 1;
-    while (power < n && power < 64) power *= 2;
-    if (power < 64 && items >= 1 << 18) r->kind[d] = power;
-    else if ((uint64_t)n * sizeof(float) % PAGE_BYTES == 0)
-      r->kind[d] = MOST_SEARCHED;
-    else r->kind[d] = MOST_SEARCHED + 1;
-  }
-  /* Few work-items of some length are spread over the cores. */
-  r->share = r->item == LIGHT ? 1024 : MOST_SEARCHED;
-  if (r->item != LIGHT && items < r->share * 4 * r->units) r->share = 64;
-  if (r->item != LIGHT && items < r->share * 4 * r->units) r->share = 4;
-}
-
 /* Sets what the rule goes by.  Returns false, with the reason in words, for an
    impossible range or offset. */
 static bool rule_init(Rule *r, const lze_GroupInput *in, Words *w) {
@@ -545,8 +523,8 @@ static bool rule_init(Rule *r, const lze_GroupInput *in, Words *w) {
   r->resident = in->threads_per_unit > 1 && in->core_units > 0
                     ? (double)in->core_units * in->threads_per_unit * r->lanes
                     : GPU_RESIDENT;
-  r->item = in->features & (SPIRV_HAS_LOOPS | SPIRV_HAS_LONG_MATHS |
-                            SPIRV_USES_UNKNOWN_CALL) ? HEAVY : LIGHT;
+  r->heavy = in->features & (SPIRV_HAS_LOOPS | SPIRV_HAS_LONG_MATHS |
+                             SPIRV_USES_UNKNOWN_CALL);
   memcpy(r->beside, in->beside, sizeof r->beside);
   if (r->beside[0] == 0 && r->beside[1] == 0 && r->beside[2] == 0)
     r->beside[0] = 1;
@@ -568,7 +546,7 @@ static bool rule_init(Rule *r, const lze_GroupInput *in, Words *w) {
           (unsigned long long)in->offset[d], axis[d]);
       return false;
     }
-    r->n[d] = r->kind[d] = (uint32_t)in->global[d];
+    r->n[d] = (uint32_t)in->global[d];
     r->size[d] = limit(in->max_size[d]);
     r->count[d] = limit(in->max_count[d]);
   }
@@ -587,6 +565,7 @@ static bool take_best(Rule *r, const char *instead, lze_GroupChoice *out) {
   Words w = {out->why, sizeof out->why};
   Sizes l[3];
   uint32_t g[3];
+  if (r->in->software) set_target(r);
   for (int d = 0; d < 3; d++) list_sizes(r, &l[d], d);
   if (find_size(r, l, -1, g) < 0) {
     add(&w, "no group of at most %lu work-items cuts the range ",
@@ -636,7 +615,6 @@ bool lze_group_choose(const lze_GroupInput *in, lze_GroupChoice *out) {
     whose = "what its local memory has places for";
   /* Somebody else's rule may not fit here; the range still has to run. */
   if (whose != NULL && take_size(&r, g, whose, out)) return true;
-  if (in->software && in->guards) rule_kind(&r);
   return take_best(&r, whose, out);
 }
 
@@ -678,6 +656,7 @@ int lze_group_candidates(const lze_GroupInput *in, uint32_t (*sizes)[3],
       (fixed_size(&r, fixed) && memcmp(fixed, sizes[0], sizeof fixed) == 0))
     return 1;
   rule_fit(&r);
+  if (in->software) set_target(&r);
   for (int d = 0; d < 3; d++) list_sizes(&r, &l[d], d);
   int n = 1;
   double cost = -1;
