@@ -55,6 +55,7 @@ enum table {
   SysmanEngine,
   SysmanMemory,
   SysmanTemperature,
+  Runtime,
   TABLE_COUNT
 };
 
@@ -72,6 +73,10 @@ static const struct entry {
   {table, index, minor, "zes" #name, (entry_function)zocl_zes##name},
   ZOCL_SYSMAN_ENTRIES(ENTRY)
   ZOCL_NEWER_SYSMAN_ENTRIES(ENTRY)
+#undef ENTRY
+#define ENTRY(table, index, minor, name) \
+  {table, index, minor, "zer" #name, (entry_function)zocl_zer##name},
+  ZOCL_RUNTIME_ENTRIES(ENTRY)
 #undef ENTRY
   {NONE, 0, 0, "zoclKernelPrepare", (entry_function)zocl_KernelPrepare},
   {NONE, 0, 0, "zoclKernelPrepareStart",
@@ -181,7 +186,7 @@ static ze_result_t table_fill(enum table which, ze_api_version_t version,
   T(zes, VFManagementExp, NONE)
 
 #define RUNTIME_TABLES(T)                                                     \
-  T(zer, Global, NONE)
+  T(zer, Global, Runtime)
 
 #define TABLE(api, name, which)                                              \
   EXPORT ze_result_t api##Get##name##ProcAddrTable(ze_api_version_t,         \
@@ -216,6 +221,10 @@ static const entry_function tables[TABLE_COUNT][TABLE_ROOM] = {
   [table][index] = (entry_function)zocl_zes##name,
   ZOCL_SYSMAN_ENTRIES(ENTRY)
   ZOCL_NEWER_SYSMAN_ENTRIES(ENTRY)
+#undef ENTRY
+#define ENTRY(table, index, minor, name) \
+  [table][index] = (entry_function)zocl_zer##name,
+  ZOCL_RUNTIME_ENTRIES(ENTRY)
 #undef ENTRY
 };
 

@@ -255,6 +255,13 @@
   E(SysmanDriverExp, 0, 9, DriverGetDeviceByUuidExp)   \
   E(SysmanDeviceExp, 0, 9, DeviceGetSubDevicePropertiesExp)
 
+/* The same for zer; zerFooBar is implemented by zocl_zerFooBar. */
+#define ZOCL_RUNTIME_ENTRIES(E)                        \
+  E(Runtime, 0, 14, GetLastErrorDescription)           \
+  E(Runtime, 1, 14, TranslateDeviceHandleToIdentifier) \
+  E(Runtime, 2, 14, TranslateIdentifierToDeviceHandle) \
+  E(Runtime, 3, 14, GetDefaultContext)
+
 #define ZOCL_DECLARE(table, index, minor, name) \
   __typeof__(ze##name) zocl_##name;
 ZOCL_ENTRIES(ZOCL_DECLARE)
@@ -302,6 +309,11 @@ ze_result_t zocl_InitDrivers(uint32_t *count, ze_driver_handle_t *drivers,
 ze_result_t zocl_DriverGetLastErrorDescription(ze_driver_handle_t driver,
                                                const char **text);
 ze_context_handle_t zocl_DriverGetDefaultContext(ze_driver_handle_t driver);
+ze_result_t zocl_zerGetLastErrorDescription(const char **text);
+uint32_t zocl_zerTranslateDeviceHandleToIdentifier(ze_device_handle_t device);
+ze_device_handle_t zocl_zerTranslateIdentifierToDeviceHandle(
+    uint32_t identifier);
+ze_context_handle_t zocl_zerGetDefaultContext(void);
 ze_result_t zocl_DeviceGetRootDevice(ze_device_handle_t device,
                                      ze_device_handle_t *root);
 ze_result_t zocl_DeviceSynchronize(ze_device_handle_t device);

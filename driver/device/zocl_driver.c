@@ -107,8 +107,11 @@ static void initialise(void)
     zocl_driver *driver = driver_new(&platforms[i]);
     if (driver != NULL) state.drivers[state.count++] = driver;
   }
+  /* The reason belongs to the state: after a success, what was left out on the
+     way is not an error of the caller's. */
+  const char *why = zocl_last_error_take();
   if (state.count == 0)
-    snprintf(state.why, sizeof state.why, "%s", zocl_last_error());
+    snprintf(state.why, sizeof state.why, "%s", why);
   else
     zocl_fork_watch();
 }
@@ -174,11 +177,17 @@ ze_result_t zocl_InitDrivers(uint32_t *count, ze_driver_handle_t *drivers,
   return result;
 }
 
+static ze_result_t initialised_check(void)
+{
+  if (atomic_load(&initialised)) return ZE_RESULT_SUCCESS;
+  return zocl_fail(ZE_RESULT_ERROR_UNINITIALIZED,
+                   "neither zeInit nor zeInitDrivers has succeeded");
+}
+
 ze_result_t zocl_DriverGet(uint32_t *count, ze_driver_handle_t *drivers)
 {
-  if (!atomic_load(&initialised))
-    return zocl_fail(ZE_RESULT_ERROR_UNINITIALIZED,
-                     "neither zeInit nor zeInitDrivers has succeeded");
+  ze_result_t result = initialised_check();
+  if (result != ZE_RESULT_SUCCESS) return result;
   ZOCL_NEED_POINTER(count);
   return zocl_drivers(count, drivers);
 }
@@ -307,5 +316,57 @@ ze_result_t zocl_DriverGetLastErrorDescription(ze_driver_handle_t driver,
 
 ze_context_handle_t zocl_DriverGetDefaultContext(ze_driver_handle_t driver)
 {
+  if (driver != NULL) return driver->default_context;
+  zocl_fail(ZE_RESULT_ERROR_INVALID_NULL_HANDLE, "driver is null");
+  return NULL;
+}
+
+/* ------------------------------------------------------------------------
+ * The runtime functions, which use the default driver: the first.  A device is
+ * identified by its place in the list that zeDeviceGet returns.
+ */
+
+/* The default driver, without a lock; NULL, with the reason in
+   zocl_last_error, before initialisation. */
+static zocl_driver *driver_default(void)
+{
+  return initialised_check() == ZE_RESULT_SUCCESS ? state.drivers[0] : NULL;
+}
+
+ze_result_t zocl_zerGetLastErrorDescription(const char **text)
+{
+  ZOCL_NEED_POINTER(text);
+  *text = zocl_last_error_take();
+  return ZE_RESULT_SUCCESS;
+}
+
+uint32_t zocl_zerTranslateDeviceHandleToIdentifier(ze_device_handle_t device)
+{
+  const zocl_driver *driver = driver_default();
+  for (uint32_t i = 0; driver != NULL && i < driver->device_count; i++)
+    if (driver->devices[i] == device) return i;
+  if (driver != NULL)
+    zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+              "%s", device == NULL ? "device is null"
+                                   : "the device is not one that zeDeviceGet "
+                                     "returns for the default driver");
+  return UINT32_MAX;
+}
+
+ze_device_handle_t zocl_zerTranslateIdentifierToDeviceHandle(
+    uint32_t identifier)
+{
+  const zocl_driver *driver = driver_default();
+  if (driver == NULL) return NULL;
+  if (identifier < driver->device_count) return driver->devices[identifier];
+  zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+            "there is no device %u: the default driver has %u", identifier,
+            driver->device_count);
+  return NULL;
+}
+
+ze_context_handle_t zocl_zerGetDefaultContext(void)
+{
+  zocl_driver *driver = driver_default();
   return driver != NULL ? driver->default_context : NULL;
 }

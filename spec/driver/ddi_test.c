@@ -83,8 +83,77 @@ static table_function find(void *driver, const char *name)
   return f;
 }
 
+typedef struct runtime {
+  ze_result_t (*describe)(const char **);
+  uint32_t (*number)(ze_device_handle_t);
+  ze_device_handle_t (*device)(uint32_t);
+  ze_context_handle_t (*context)(void);
+} runtime;
+
+/* Why the last runtime function failed. */
+static const char *reason(const runtime *zer)
+{
+  const char *text = NULL;
+  RETURNS(ZE_RESULT_SUCCESS, zer->describe(&text));
+  return text != NULL ? text : "no description";
+}
+
+/* Before zeInit the runtime functions fail, and say why. */
+static void test_runtime_early(const runtime *zer)
+{
+  CHECK(zer->context() == NULL);
+  CHECK(strstr(reason(zer), "zeInit") != NULL);
+  CHECK(zer->device(0) == NULL);
+  CHECK(strstr(reason(zer), "zeInit") != NULL);
+  CHECK(zer->number(NULL) == UINT32_MAX);
+  CHECK(strstr(reason(zer), "zeInit") != NULL);
+}
+
+/* The identifier of a device is its place in zeDeviceGet's list. */
+static void test_runtime(void *opened, const runtime *zer,
+                         const ze_driver_dditable_t *drivers)
+{
+  uint32_t one = 1, two = 2, n = 0;
+  ze_driver_handle_t driver;
+  ze_device_handle_t devices[2], part;
+  ze_device_dditable_t device;
+  find(opened, "zeGetDeviceProcAddrTable")(ZE_API_VERSION_1_0,
+                                           (entry *)&device);
+  MUST(drivers->pfnGet(&one, &driver));
+  MUST(device.pfnGet(driver, &n, NULL));
+  EQUAL(n, 2);
+  MUST(device.pfnGet(driver, &two, devices));
+  for (uint32_t i = 0; i < 2; i++) {
+    EQUAL(zer->number(devices[i]), i);
+    CHECK(zer->device(i) == devices[i]);
+  }
+  CHECK(strcmp(reason(zer), "") == 0);
+  CHECK(zer->device(2) == NULL);
+  CHECK(strstr(reason(zer), "no device 2") != NULL);
+  CHECK(zer->number(NULL) == UINT32_MAX);
+  CHECK(strcmp(reason(zer), "device is null") == 0);
+  MUST(device.pfnGetSubDevices(devices[1], &one, &part));
+  CHECK(zer->number(part) == UINT32_MAX);
+  CHECK(strstr(reason(zer), "zeDeviceGet") != NULL);
+  RETURNS(ZE_RESULT_ERROR_INVALID_NULL_POINTER, zer->describe(NULL));
+  ze_context_handle_t context = zer->context();
+  CHECK(context != NULL && context == zer->context());
+  ze_context_handle_t (*given)(ze_driver_handle_t);
+  MUST(drivers->pfnGetExtensionFunctionAddress(
+      driver, "zeDriverGetDefaultContext", (void **)&given));
+  CHECK(given(driver) == context);
+  CHECK(given(NULL) == NULL);
+  CHECK(strcmp(reason(zer), "driver is null") == 0);
+  void *address;
+  MUST(drivers->pfnGetExtensionFunctionAddress(
+      driver, "zerGetDefaultContext", &address));
+  CHECK(memcmp(&address, &zer->context, sizeof address) == 0);
+}
+
 int main(void)
 {
+  setenv("ZOCL_ROOT_DEVICES", "2", 1);
+  setenv("ZOCL_SUB_DEVICES", "2", 1);
   const char *path = getenv("ZE_ENABLE_ALT_DRIVERS");
   void *driver = path != NULL ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
   if (driver == NULL) {
@@ -95,18 +164,29 @@ int main(void)
   /* Not zeDriverGet initialises, but zeInit, if it is asked well. */
   ze_global_dditable_t global;
   ze_driver_dditable_t drivers;
+  runtime zer = {0};
   uint32_t n = 0;
+  find(driver, "zerGetGlobalProcAddrTable")(
+      (ze_api_version_t)ZE_MAKE_VERSION(1, 14), (entry *)&zer);
+  if (zer.context == NULL) {
+    printf("not ok - there are no runtime functions\n");
+    return 1;
+  }
+  test_runtime_early(&zer);
   find(driver, "zeGetGlobalProcAddrTable")(ZE_API_VERSION_1_0,
                                            (entry *)&global);
-  find(driver, "zeGetDriverProcAddrTable")(ZE_API_VERSION_1_0,
-                                           (entry *)&drivers);
+  find(driver, "zeGetDriverProcAddrTable")(
+      (ze_api_version_t)ZE_MAKE_VERSION(1, 4), (entry *)&drivers);
   RETURNS(ZE_RESULT_ERROR_UNINITIALIZED, drivers.pfnGet(&n, NULL));
   RETURNS(ZE_RESULT_ERROR_INVALID_ENUMERATION, global.pfnInit(1u << 30));
   RETURNS(ZE_RESULT_ERROR_UNINITIALIZED, drivers.pfnGet(&n, NULL));
   EQUAL(n, 0);
   RETURNS(ZE_RESULT_SUCCESS, global.pfnInit(0));
+  /* A success leaves no description. */
+  CHECK(strcmp(reason(&zer), "") == 0);
   RETURNS(ZE_RESULT_SUCCESS, drivers.pfnGet(&n, NULL));
   EQUAL(n, 1);
+  test_runtime(driver, &zer, &drivers);
 
   size_t count = sizeof names / sizeof *names;
   EQUAL(count, 76);
@@ -157,6 +237,8 @@ int main(void)
     {"zeGetKernelProcAddrTable", 4, 12},
     {"zeGetKernelExpProcAddrTable", 0, 0},
     {"zeGetKernelExpProcAddrTable", 1, 1},
+    {"zerGetGlobalProcAddrTable", 13, 0},
+    {"zerGetGlobalProcAddrTable", 14, 4},
   };
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
     int last;
