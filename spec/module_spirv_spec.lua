@@ -121,6 +121,50 @@ describe("what the validator finds", function()
   end)
 end)
 
+describe("debug information of the set SPIRV.debug", function()
+  -- saxpy as older translators write it: with the set, and instructions of it
+  -- that no other set has.
+  local function with_debug(bytes)
+    local words, out, bound = {}, {}, string.unpack("<I4", bytes, 13)
+    for at = 1, #bytes, 4 do
+      words[#words + 1] = string.unpack("<I4", bytes, at)
+    end
+    local function add(...)
+      for _, w in ipairs {...} do out[#out + 1] = string.pack("<I4", w) end
+    end
+    add(words[1], words[2], words[3], bound + 2, words[5])
+    local at = 6
+    while at <= #words do
+      local n, opcode = words[at] >> 16, words[at] & 0xffff
+      add(table.unpack(words, at, at + n - 1))
+      if opcode == 11 then -- OpExtInstImport
+        local a, b, c = string.unpack("<I4I4I4", "SPIRV.debug\0")
+        add(5 << 16 | 11, bound, a, b, c)
+      elseif opcode == 19 then -- OpTypeVoid; OpExtInst
+        add(5 << 16 | 12, words[at + 1], bound + 1, bound, 35)
+      end
+      at = at + n
+    end
+    return table.concat(out)
+  end
+
+  local debugged = with_debug(read "kernels/saxpy.spv")
+
+  it("is left out of a module, whose kernels run", function()
+    local y = lze.buffer("float", {1, 2, 3})
+    lze.module(debugged, {validate = "strict"}).saxpy(3, 2, y, y)
+    assert.same({3, 6, 9}, y:read())
+  end)
+
+  it("is left out by every function of lze.spirv", function()
+    assert.is_true(lze.spirv.validate(debugged))
+    local text = lze.spirv.disassemble(debugged)
+    assert.matches("OpEntryPoint Kernel", text)
+    assert.not_matches("debug", text)
+    assert.is_true(lze.spirv.validate(lze.spirv.optimize(debugged)))
+  end)
+end)
+
 describe("lze.spirv.optimize", function()
   local bytes = read "kernels/saxpy.spv"
 

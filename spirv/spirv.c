@@ -9,9 +9,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Copies the words of a module in this machine's byte order into the pool. */
+size_t spirv_without_debug(uint32_t *words, size_t count)
+{
+  static const char name[] = "SPIRV.debug";
+  uint32_t set = 0;
+  size_t to = count < 5 ? count : 5;
+  for (size_t at = to; at < count;) {
+    size_t n = words[at] >> 16, left = count - at;
+    const uint32_t opcode = words[at] & 0xffff;
+    if (n == 0 || n > left)
+      n = left; /* not decodable, which its reader will say */
+    const bool import = opcode == SpvOpExtInstImport &&
+                        n == 2 + sizeof name / 4 &&
+                        memcmp(words + at + 2, name, sizeof name) == 0;
+    if (import)
+      set = words[at + 1];
+    if (!import && !(opcode == SpvOpExtInst && n >= 5 && set != 0 &&
+                     words[at + 3] == set)) {
+      memmove(words + to, words + at, n * sizeof *words);
+      to += n;
+    }
+    at += n;
+  }
+  return to;
+}
+
+/* Copies the words of a module in this machine's byte order into the pool,
+   without SPIRV.debug. */
 static const uint32_t *copy_words(spirv_block **pool, const void *bytes,
-                                  size_t size, char *message, size_t cap)
+                                  size_t size, size_t *count, char *message,
+                                  size_t cap)
 {
   if (bytes == NULL || size < 20) {
     spirv_say(message, cap, "%lu bytes are too few for a SPIR-V module",
@@ -43,6 +70,7 @@ static const uint32_t *copy_words(spirv_block **pool, const void *bytes,
               "not SPIR-V: it does not start with the magic number");
     return NULL;
   }
+  *count = spirv_without_debug(words, size / 4);
   return words;
 }
 
@@ -57,8 +85,8 @@ spirv_module *spirv_parse(const void *bytes, size_t size, char *message,
     return NULL;
   }
   reader r = {.m = m, .message = message, .cap = cap};
-  m->pub.words = copy_words(&m->pool, bytes, size, message, cap);
-  m->pub.word_count = size / 4;
+  m->pub.words = copy_words(&m->pool, bytes, size, &m->pub.word_count, message,
+                            cap);
   bool ok = m->pub.words != NULL && spirv_decode(&r) && spirv_survey(&r) &&
             spirv_study_functions(&r) && spirv_read_symbols(&r) &&
             spirv_follow_pointers(&r) && spirv_find_strides(&r) &&
@@ -144,12 +172,13 @@ bool spirv_validate(const void *bytes, size_t size, char *message, size_t cap)
   spirv_block *pool = NULL;
   if (cap > 0)
     message[0] = '\0';
-  const uint32_t *words = copy_words(&pool, bytes, size, message, cap);
+  size_t count = 0;
+  const uint32_t *words = copy_words(&pool, bytes, size, &count, message, cap);
   if (words == NULL) {
     spirv_pool_free(&pool);
     return false;
   }
-  const char *refused = spirv_too_nested(words, size / 4);
+  const char *refused = spirv_too_nested(words, count);
   if (refused != NULL) {
     spirv_say(message, cap, "%s", refused);
     spirv_pool_free(&pool);
@@ -159,7 +188,7 @@ bool spirv_validate(const void *bytes, size_t size, char *message, size_t cap)
   spv_diagnostic diagnostic = NULL;
   spv_result_t result = SPV_ERROR_OUT_OF_MEMORY;
   if (context != NULL) {
-    spv_const_binary_t binary = {words, size / 4};
+    spv_const_binary_t binary = {words, count};
     result = spvValidate(context, &binary, &diagnostic);
   }
   if (result != SPV_SUCCESS) {

@@ -300,6 +300,15 @@ uint32_t *spirv_defined(const spirv_module *module, size_t *size);
 const char *spirv_too_nested(const uint32_t *words, size_t count);
 
 /*
+ * Remove the debug information of the set SPIRV.debug, which older translators
+ * of LLVM write and SPIRV-Tools does not know: the set's import and its
+ * instructions, which nothing else uses.  The words are in the order of the
+ * machine; returns how many are left.  spirv_parse and spirv_validate do this
+ * to their copies.
+ */
+size_t spirv_without_debug(uint32_t *words, size_t count);
+
+/*
  * Validates with SPIRV-Tools: for OpenCL 2.2 up to SPIR-V 1.2, and newer
  * modules by their version alone. Returns true, or false with the validator's
  * first message. Drivers take many modules that it refuses (one in seven of

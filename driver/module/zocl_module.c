@@ -226,8 +226,10 @@ static ze_result_t module_new(zocl_device *device, const void *spirv,
   memcpy(made->words, spirv, size);
   if (size >= 4 && made->words[0] == __builtin_bswap32(SpvMagicNumber))
     words_swap(made->words, size / 4);
-  functions_inline(made->words, size / 4);
-  if (!device->takes_il) halves_native(made->words, size / 4);
+  const size_t count = spirv_without_debug(made->words, size / 4);
+  made->size -= (size / 4 - count) * sizeof *made->words;
+  functions_inline(made->words, count);
+  if (!device->takes_il) halves_native(made->words, count);
   result = ZE_RESULT_ERROR_MODULE_BUILD_FAILURE;
   if (!module_parse(made, log)) goto fail;
   /* Compilers take much that the validator does not, and programs count on

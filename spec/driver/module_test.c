@@ -338,6 +338,40 @@ static void test_bad(void)
   free(bytes);
 }
 
+/* saxpy as older translators write it, with the set SPIRV.debug, which
+   SPIRV-Tools does not know, and an instruction of it. */
+static void test_debug(void)
+{
+  enum { EXT_INST_IMPORT = 11, EXT_INST = 12, TYPE_VOID = 19 };
+  size_t size, count = 5;
+  uint32_t *words = file_read("kernels/saxpy.spv", &size);
+  uint32_t *made = malloc(size + 10 * sizeof *made);
+  const uint32_t set = words[3];
+  memcpy(made, words, 5 * sizeof *made);
+  made[3] += 2;
+  for (size_t at = 5; at < size / 4; at += words[at] >> 16) {
+    const uint32_t opcode = words[at] & 0xffff, n = words[at] >> 16;
+    memcpy(made + count, words + at, n * sizeof *made);
+    count += n;
+    if (opcode == EXT_INST_IMPORT) {
+      made[count] = 5u << 16 | EXT_INST_IMPORT;
+      made[count + 1] = set;
+      memcpy(made + count + 2, "SPIRV.debug", 12);
+      count += 5;
+    } else if (opcode == TYPE_VOID) {
+      memcpy(made + count,
+             (uint32_t[]){5u << 16 | EXT_INST, words[at + 1], set + 1, set, 35},
+             5 * sizeof *made);
+      count += 5;
+    }
+  }
+  ze_module_handle_t module = module_new(s, "SPIRV.debug", made, count * 4);
+  MUST(zeKernelDestroy(kernel_new(module, "saxpy")));
+  MUST(zeModuleDestroy(module));
+  free(made);
+  free(words);
+}
+
 int main(void)
 {
   s = setup_new();
@@ -348,6 +382,7 @@ int main(void)
   test_threads();
   test_lenient();
   test_bad();
+  test_debug();
   ze_module_handle_t module = module_load(s, "kernels/saxpy.spv");
   ze_module_properties_t p = {.stype = ZE_STRUCTURE_TYPE_MODULE_PROPERTIES,
                               .flags = 99};

@@ -86,7 +86,8 @@ bool lze_validate_spirv(lua_State *L, const void *bytes, size_t size,
   return false;
 }
 
-/* The words of the module at `arg` of the function `call`, aligned. [-0, +1] */
+/* The words of the module at `arg` of the function `call`, aligned, without
+   SPIRV.debug, which SPIRV-Tools does not know. [-0, +1] */
 static const uint32_t *check_words(lua_State *L, int arg, const char *call,
                                    size_t *count) {
   size_t size;
@@ -96,7 +97,7 @@ static const uint32_t *check_words(lua_State *L, int arg, const char *call,
                   "%I bytes are not a SPIR-V module", (LUAI_UACINT)size);
   uint32_t *words = lua_newuserdatauv(L, size, 0);
   memcpy(words, bytes, size);
-  *count = size / 4;
+  *count = spirv_without_debug(words, size / 4);
   return words;
 }
 
