@@ -257,6 +257,18 @@ describe("lze", function()
     end
   end)
 
+  -- A sanitizer needs more stack and address space than that for itself.
+  local test = process.hosted and pending or it
+
+  test("with a small stack", function()
+    for _, kilobytes in ipairs {64, 96, 128} do
+      local lines = surrounded({before = "ulimit -s " .. kilobytes},
+        [[print(#require "lze".devices() > 0)]])
+      assert.same({"true"}, lines)
+    end
+    assert.same(worked, surrounded {before = "ulimit -s 128"})
+  end)
+
   it("that runs out of descriptors recovers when there are some", function()
     local lines = surrounded({before = "ulimit -n 64"}, [[
       local lze = require "lze"
@@ -328,9 +340,6 @@ describe("lze", function()
       os.exit(x[3] == 13 and 0 or 1, true)]], {before = "exec 1>&- 2>&-"})
     assert.equal("exit 0", r.how .. " " .. r.code)
   end)
-
-  -- A sanitizer needs more address space than that for itself.
-  local test = process.hosted and pending or it
 
   test("under a limit of memory", function()
     local lines = surrounded({before = "ulimit -v 4000000"}, [[

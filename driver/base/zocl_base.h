@@ -149,6 +149,11 @@ static inline bool zocl_is_query(uint32_t *count, uint32_t there)
    be no more. */
 bool zocl_thread_start(pthread_t *thread, void *(*run)(void *), void *args);
 
+/* Run a function to its end on a thread whose stack has 1 MiB, whatever the
+   caller's has.  The thread has the caller's signal mask, as have those that
+   the function starts.  False if the thread cannot be started. */
+bool zocl_thread_run(void (*run)(void));
+
 /* True in a process forked after initialisation: OpenCL's threads do not
    exist there, so that nothing may be called and nothing waited for. */
 bool zocl_forked(void);

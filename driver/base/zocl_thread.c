@@ -16,6 +16,31 @@ bool zocl_thread_start(pthread_t *thread, void *(*run)(void *), void *args)
   return started;
 }
 
+typedef struct call {
+  void (*run)(void);
+} call;
+
+static void *call_run(void *of)
+{
+  ((call *)of)->run();
+  return NULL;
+}
+
+bool zocl_thread_run(void (*run)(void))
+{
+  enum { STACK_BYTES = 1 << 20 };
+  call made = {run};
+  pthread_t thread;
+  pthread_attr_t attributes;
+  if (pthread_attr_init(&attributes) != 0) return false;
+  pthread_attr_setstacksize(&attributes, STACK_BYTES);
+  bool started =
+      pthread_create(&thread, &attributes, call_run, &made) == 0;
+  pthread_attr_destroy(&attributes);
+  if (started) pthread_join(thread, NULL);
+  return started;
+}
+
 static atomic_bool forked;
 
 bool zocl_forked(void)

@@ -96,6 +96,8 @@ fail:
   return NULL;
 }
 
+/* On a thread of its own: PoCL finds its devices with 70 KiB of stack, which
+   the caller may not have (ulimit -s). */
 static void initialise(void)
 {
   zocl_platform platforms[MAX_DRIVERS];
@@ -107,11 +109,8 @@ static void initialise(void)
     zocl_driver *driver = driver_new(&platforms[i]);
     if (driver != NULL) state.drivers[state.count++] = driver;
   }
-  /* The reason belongs to the state: after a success, what was left out on the
-     way is not an error of the caller's. */
-  const char *why = zocl_last_error_take();
   if (state.count == 0)
-    snprintf(state.why, sizeof state.why, "%s", why);
+    snprintf(state.why, sizeof state.why, "%s", zocl_last_error());
   else
     zocl_fork_watch();
 }
@@ -126,7 +125,8 @@ static ze_result_t drivers_ready(void)
   pthread_mutex_lock(&state.lock);
   if (!state.tried) {
     state.tried = true;
-    initialise();
+    if (!zocl_thread_run(initialise))
+      snprintf(state.why, sizeof state.why, "no thread can be started");
   }
   pthread_mutex_unlock(&state.lock);
   if (state.count == 0)

@@ -181,6 +181,7 @@ int main(void)
   RETURNS(ZE_RESULT_ERROR_INVALID_ENUMERATION, global.pfnInit(1u << 30));
   RETURNS(ZE_RESULT_ERROR_UNINITIALIZED, drivers.pfnGet(&n, NULL));
   EQUAL(n, 0);
+  CHECK(strstr(reason(&zer), "zeInit") != NULL);
   RETURNS(ZE_RESULT_SUCCESS, global.pfnInit(0));
   /* A success leaves no description. */
   CHECK(strcmp(reason(&zer), "") == 0);
