@@ -329,18 +329,21 @@ function repl.run(read, show, complain, remember)
   if last then last.profile:close() end
 end
 
--- Where the history is, in a directory that is made; nil where there is none.
+-- The file of the history, in a directory that is made; nil if there is none.
+-- A home directory is never created.
 local function history_path()
   local home = os.getenv "HOME"
   local state = os.getenv "XDG_STATE_HOME"
+  local function quoted(path) return "'" .. path:gsub("'", "'\\''") .. "'" end
   if not state or state == "" then
-    state = home and home ~= "" and home .. "/.local/state"
+    if not home or home == "" or not os.execute("test -d " .. quoted(home)) then
+      return nil
+    end
+    state = home .. "/.local/state"
   end
-  if not state then return nil end
   local directory = state .. "/lze"
-  local quoted = "'" .. directory:gsub("'", "'\\''") .. "'"
-  return os.execute("mkdir -p -m 700 " .. quoted .. " 2>/dev/null") and
-    directory .. "/history" or nil
+  return os.execute("mkdir -p -m 700 " .. quoted(directory) ..
+      " 2>/dev/null") and directory .. "/history" or nil
 end
 
 local MOST_ENTRIES <const> = 2000

@@ -76,18 +76,18 @@ static bool directory_path(char *path, size_t size) {
   return n > 0 && (size_t)n < size;
 }
 
-/* Opens the directory, and makes it first if `make` is set; returns -1 if
-   nothing can be cached. */
-static int directory_open(bool make) {
-  char path[PATH_SIZE];
-  if (!directory_path(path, sizeof path)) return -1;
-  for (char *p = path + 1; make && *p != '\0'; p++)
-    if (*p == '/') {
-      *p = '\0';
-      mkdir(path, 0700);
-      *p = '/';
-    }
-  if (make) mkdir(path, 0700);
+bool cache_is_homeless(const char *path) {
+  const char *home = getenv("HOME");
+  struct stat st;
+  size_t n = home != NULL ? strlen(home) : 0;
+  while (n > 0 && home[n - 1] == '/') n--;
+  return n > 0 && strncmp(path, home, n) == 0 &&
+         (path[n] == '/' || path[n] == '\0') &&
+         (stat(home, &st) != 0 || !S_ISDIR(st.st_mode));
+}
+
+/* A directory of this user that no other can enter; -1 otherwise. */
+static int private_open(const char *path) {
   int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
   struct stat st;
   if (fd >= 0 && (fstat(fd, &st) != 0 || st.st_uid != geteuid() ||
@@ -96,6 +96,27 @@ static int directory_open(bool make) {
     fd = -1;
   }
   return fd;
+}
+
+bool cache_make_private(const char *path) {
+  mkdir(path, 0700);
+  int fd = private_open(path);
+  if (fd >= 0) close(fd);
+  return fd >= 0;
+}
+
+/* Open it, made if need be and wanted; -1 where there is none to be had. */
+static int directory_open(bool make) {
+  char path[PATH_SIZE];
+  if (!directory_path(path, sizeof path) || cache_is_homeless(path)) return -1;
+  for (char *p = path + 1; make && *p != '\0'; p++)
+    if (*p == '/') {
+      *p = '\0';
+      mkdir(path, 0700);
+      *p = '/';
+    }
+  if (make) mkdir(path, 0700);
+  return private_open(path);
 }
 
 char *cache_directory(void) {
@@ -112,10 +133,12 @@ bool cache_problem(char *text, size_t size) {
   bool good = directory != NULL || !directory_is_wanted();
   free(directory);
   if (good) return false;
-  if (directory_path(path, sizeof path))
-    snprintf(text, size, "%s is no directory for this user alone", path);
-  else
+  if (!directory_path(path, sizeof path))
     snprintf(text, size, "neither XDG_CACHE_HOME nor HOME names a directory");
+  else if (cache_is_homeless(path))
+    snprintf(text, size, "HOME=%s is not a directory", getenv("HOME"));
+  else
+    snprintf(text, size, "%s is no directory for this user alone", path);
   return true;
 }
 

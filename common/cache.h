@@ -4,7 +4,8 @@
  *
  * Entries are in $XDG_CACHE_HOME/lze or ~/.cache/lze. The directory must
  * belong to this user and be closed to all others, because its contents get
- * executed; otherwise, and with LZE_CACHE=off, nothing is cached. An entry is
+ * executed; otherwise, and with LZE_CACHE=off, nothing is cached. A home
+ * directory is never created. An entry is
  * written under another name and then renamed, so that processes never read
  * half an entry. A damaged entry is ignored.
  */
@@ -42,6 +43,13 @@ void cache_write(const char *kind, const cache_key *key, const void *bytes,
 int cache_lock(const cache_key *key, int seconds, bool (*watch)(void *of),
                void *of);
 void cache_unlock(int lock);
+
+/* Returns true if `path` lies in HOME, which names no directory: then nothing
+   may be made there. */
+bool cache_is_homeless(const char *path);
+/* Make `path`, the directories above it exist, or take what is there.  Returns
+   true if it is a directory of this user that no other can enter. */
+bool cache_make_private(const char *path);
 
 /* Returns the directory in use, malloc'ed, or NULL without a cache. */
 char *cache_directory(void);

@@ -224,6 +224,34 @@ describe("lze", function()
       HOME = "", XDG_CACHE_HOME = "relative/path"}})
   end)
 
+  it("without a home directory works uncached, and creates none", function()
+    process.with_directory(function(dir)
+      local home = dir .. "/missing"
+      local env = {HOME = home, XDG_CACHE_HOME = false, POCL_CACHE_DIR = false,
+                   TMPDIR = dir}
+      assert.same(worked, surrounded {env = env})
+      for _, xdg in ipairs {false, home .. "/.cache"} do
+        env.XDG_CACHE_HOME = xdg
+        local text = process.output([[
+          local lze = require "lze"
+          print(lze.info(), lze.cache().entries)]], {env = env})
+        assert.matches("nothing is kept for the next process: HOME=" .. home ..
+          " is not a directory\n", text, 1, true)
+        assert.matches("\t0\n$", text)
+        assert.is_nil(io.open(home))
+      end
+      -- PoCL needs a directory, which only this user enters.
+      local function shell(command)
+        local pipe <close> = assert(io.popen(command:format(dir)))
+        return pipe:read "a"
+      end
+      assert.equal("drwx------\n", shell "stat -c %%A %s/lze-*")
+      shell "chmod 755 %s/lze-*"
+      assert.matches("only this user enters",
+        table.concat(surrounded {env = env}, "\n"))
+    end)
+  end)
+
   it("without a cache that OpenCL can write", function()
     for _, tmp in ipairs {false, "/dev/null/tmp"} do
       local lines = surrounded {env = {

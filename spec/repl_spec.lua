@@ -268,6 +268,17 @@ x = lze.buffer("int", 1)
     end)
   end)
 
+  it("creates no home directory for its history", function()
+    if not has_a_terminal() then return end
+    process.with_directory(function(dir)
+      local pipe <close> = assert(io.popen(("printf '1 + 1\\n:quit\\n' | " ..
+        "env -u XDG_STATE_HOME HOME='%s/missing' TERM=dumb timeout 60 " ..
+        "script -qec '%s bin/lze repl' /dev/null"):format(dir, process.lua)))
+      assert.matches("2\r?\n", pipe:read "a")
+      assert.is_nil(io.open(dir .. "/missing"))
+    end)
+  end)
+
   it("keeps its history when the terminal goes", function()
     if not has_a_terminal() then return end
     process.with_directory(function(dir)

@@ -6,10 +6,11 @@
  * *.icd, each of which names a library.  Doing this here rather than through
  * libOpenCL.so lets us open only those that do not themselves sit on Level
  * Zero, which would call back into the loader that is initialising us and
- * hang there; and it needs no change of the environment.
+ * hang there.
  */
 #include "device/zocl_opencl.h"
 #include "base/zocl_work.h"
+#include "cache.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -83,10 +84,28 @@ static bool descriptors_free(int needed)
 }
 
 /* Where PoCL keeps what it compiles.  It decides when it is initialised, and
-   so do we; this is how its pocl_cache.c does it. */
+   so do we; this is how its pocl_cache.c does it, unless it would create a home
+   directory, or share its cache with other users. */
 static char cache_path[PATH_SIZE];
 
-static void cache_choose(void)
+/* Have PoCL use a directory for temporary files that only this user enters: it
+   does not work without one.  False with the reason in zocl_last_error. */
+static bool cache_choose_temporary(void)
+{
+  const char *tmp = getenv("TMPDIR"), *home = getenv("HOME");
+  if (tmp == NULL || *tmp != '/') tmp = "/tmp";
+  snprintf(cache_path, sizeof cache_path, "%s/lze-%lu", tmp,
+           (unsigned long)geteuid());
+  if (cache_make_private(cache_path) &&
+      setenv("POCL_CACHE_DIR", cache_path, 1) == 0)
+    return true;
+  zocl_fail(0, "HOME=%s is not a directory, and '%s' cannot be PoCL's cache: it "
+               "must be a directory that only this user enters (set "
+               "POCL_CACHE_DIR)", home != NULL ? home : "", cache_path);
+  return false;
+}
+
+static bool cache_choose(void)
 {
   const char *given = getenv("POCL_CACHE_DIR");
   const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -94,10 +113,12 @@ static void cache_choose(void)
     snprintf(cache_path, sizeof cache_path, "%s", given);
   else if (xdg != NULL && *xdg != '\0')
     snprintf(cache_path, sizeof cache_path, "%s/pocl/kcache", xdg);
-  else if (home != NULL)
+  else if (home != NULL && *home == '/')
     snprintf(cache_path, sizeof cache_path, "%s/.cache/pocl/kcache", home);
   else
-    snprintf(cache_path, sizeof cache_path, "/tmp/pocl/kcache");
+    return cache_choose_temporary();
+  return given != NULL || !cache_is_homeless(cache_path) ||
+         cache_choose_temporary();
 }
 
 /* The directory, or the one above it in which it will be made. */
@@ -368,8 +389,8 @@ static size_t library_platforms(const char *name, const char *chosen,
     return 0;
   }
   if (strstr(base, "pocl") != NULL) {
-    cache_choose();
-    if (!machine_is_readable() || !cache_is_usable() || !threads_are_there())
+    if (!cache_choose() || !machine_is_readable() || !cache_is_usable() ||
+        !threads_are_there())
       return 0;
   }
 
