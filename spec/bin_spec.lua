@@ -264,10 +264,10 @@ describe("lze compile", function()
   end)
 
   it("says which file cannot be read or written", function()
-    assert.same({1, "lze compile: lze.load: ENOENT: /nowhere/f.cl: No such " ..
-      "file or directory\n"}, {run("compile", "/nowhere/f.cl")})
-    assert.same({1, "lze compile: /nowhere/f: No such file or directory\n"},
-      {run("compile", "kernels/saxpy.cl", "-o", "/nowhere/f")})
+    assert.same({1, "lze compile: lze.load: ENOENT: /proc/none/f.cl: No " ..
+      "such file or directory\n"}, {run("compile", "/proc/none/f.cl")})
+    assert.same({1, "lze compile: /proc/none/f: No such file or directory\n"},
+      {run("compile", "kernels/saxpy.cl", "-o", "/proc/none/f")})
     assert.same({1, "lze compile: /dev/full: No space left on device\n"},
       {run("compile", "kernels/saxpy.cl", "-o", "/dev/full")})
   end)
@@ -297,8 +297,8 @@ describe("lze validate", function()
     assert.same({1, "lze validate: kernels/saxpy.cl: not SPIR-V: it does " ..
       "not start with the magic number\n"},
       {run("validate", "kernels/saxpy.cl")})
-    assert.same({1, "lze validate: /nowhere/f.spv: No such file or " ..
-      "directory\n"}, {run("validate", "/nowhere/f.spv")})
+    assert.same({1, "lze validate: /proc/none/f.spv: No such file or " ..
+      "directory\n"}, {run("validate", "/proc/none/f.spv")})
     assert.same({1, "lze validate: kernels: Is a directory\n"},
       {run("validate", "kernels")})
   end)

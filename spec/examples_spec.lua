@@ -267,8 +267,8 @@ describe("examples/histogram.lua", function()
   end)
 
   it("says what is wrong with a file it cannot read", function()
-    assert.has_error(function() run("histogram.lua", "/nowhere/x") end,
-      "/nowhere/x: No such file or directory")
+    assert.has_error(function() run("histogram.lua", "/proc/none/x") end,
+      "/proc/none/x: No such file or directory")
   end)
 
   it("notices a wrong count", function()
@@ -477,13 +477,13 @@ describe("examples/blur.lua", function()
       local path = file_of(bytes)
       assert.equal(path .. ": " .. problem, refusal("blur.lua", path, out))
     end
-    assert.equal("/nowhere/x: No such file or directory",
-      refusal("blur.lua", "/nowhere/x", out))
+    assert.equal("/proc/none/x: No such file or directory",
+      refusal("blur.lua", "/proc/none/x", out))
     assert.equal(directory .. ": Is a directory",
       refusal("blur.lua", directory, out))
     assert.is_nil(io.open(out))
-    assert.equal("/nowhere/y: No such file or directory",
-      refusal("blur.lua", file_of "P5 1 1 255 x", "/nowhere/y"))
+    assert.equal("/proc/none/y: No such file or directory",
+      refusal("blur.lua", file_of "P5 1 1 255 x", "/proc/none/y"))
   end)
 
   it("notices a wrong byte", function()
@@ -544,8 +544,8 @@ describe("examples/mandelbrot.lua", function()
   end)
 
   it("says what is wrong with a file it cannot write", function()
-    assert.matches("/nowhere/m.png: No such file or directory$",
-      refusal("mandelbrot.lua", "/nowhere/m.png", "2", "2"))
+    assert.matches("/proc/none/m.png: No such file or directory$",
+      refusal("mandelbrot.lua", "/proc/none/m.png", "2", "2"))
   end)
 
   it("notices a wrong pixel", function()

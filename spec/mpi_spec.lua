@@ -642,8 +642,8 @@ describe("lze.mpi without a launcher", function()
       local ok, err = pcall(require "lze.mpi".world)
       print(ok, type(err), err.call, err.code, err.message)]]
     assert.matches("^false\ttable\tdlopen\tLIBRARY_NOT_FOUND\tLZE_MPI: " ..
-      "/nowhere/libmpi.so", process.output(script,
-        {env = {LZE_MPI = "/nowhere/libmpi.so"}}))
+      "/proc/none/libmpi.so", process.output(script,
+        {env = {LZE_MPI = "/proc/none/libmpi.so"}}))
     assert.matches("LZE_MPI_TIMEOUT: a number of seconds expected, got: soon",
       process.output(script, {env = {LZE_MPI_TIMEOUT = "soon"}}))
     assert.equal("false\ttable\tlze.mpi\tWRONG_VARIABLE\tLZE_MPI_GPU: 0 or " ..

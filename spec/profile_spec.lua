@@ -884,7 +884,7 @@ describe("lze.profile", function()
       assert.is_false(ok)
       assert.matches(message, err)
     end
-    local ok, err = pcall(function() p:save "/nonexistent/run.csv" end)
+    local ok, err = pcall(function() p:save "/proc/none/run.csv" end)
     assert.same({false, "ENOENT"}, {ok, err.code})
     assert.matches("^" .. here:gsub("%p", "%%%0") .. ":%d+: ", tostring(err))
     local other = lze.profile()
@@ -2246,8 +2246,8 @@ describe("LZE_PROFILE", function()
     for name, message in pairs {
       ["run.pdf"] = "LZE_PROFILE=run.pdf: %-, or a name that ends in .csv, " ..
         ".html, .json or .txt expected",
-      ["/nonexistent/run.csv"] = "LZE_PROFILE=/nonexistent/run.csv: " ..
-        "/nonexistent/run.csv: No such file or directory",
+      ["/proc/none/run.csv"] = "LZE_PROFILE=/proc/none/run.csv: " ..
+        "/proc/none/run.csv: No such file or directory",
     } do
       local r = process.run(script, {env = {LZE_PROFILE = name}})
       assert.equal(1, r.code)

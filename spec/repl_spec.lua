@@ -140,7 +140,7 @@ for _ = 1, 3 do k(#x, 1, x, x) end
 :profile
 :profile run.csv
 :profile run.xyz
-:profile /nowhere/it.csv
+:profile /proc/none/it.csv
 lze.buffer("int", 1000)
 :time
 plan = lze.graph():fill("a", x, 1):fill("b", x, 2):compile {profile = true}
@@ -156,8 +156,8 @@ plan:run()
       assert.matches("\nkernels\n[^\n]+\n +[%d.]+ +[%d.]+ +3 .* saxpy +" ..
         "stdin:1\n", text)
       assert.matches("\nwritten: /[^\n]+\na name that ends in .csv, .html, " ..
-        '.json or .txt expected, got "run.xyz"\n/nowhere/it.csv: No such ' ..
-        "file or directory\n", text)
+        '.json or .txt expected, got "run.xyz"\n/proc/none/it.csv: No ' ..
+        "such file or directory\n", text)
       assert.matches("memory %+4000 bytes of devices", text)
       -- The tasks of a run are no commands of their own.
       assert.matches(" ms in 1 command, waits [^\n]*\n$", text)
@@ -226,8 +226,8 @@ x = lze.buffer("int", 1)
 
   it("ends where there is no script to run, as lua -i does", function()
     with_lines("'not reached'", function(path, dir)
-      local r = run(path, "'/nowhere/a.lua'")
-      assert.same({"exit", 1, "lze repl: cannot open /nowhere/a.lua: No " ..
+      local r = run(path, "'/proc/none/a.lua'")
+      assert.same({"exit", 1, "lze repl: cannot open /proc/none/a.lua: No " ..
         "such file or directory\n"}, {r.how, r.code, r.output})
       process.write(dir .. "/a.lua", "x = = 1")
       r = run(path, ("%q"):format(dir .. "/a.lua"))

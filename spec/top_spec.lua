@@ -289,7 +289,7 @@ describe("a program", function()
         "'XDG_RUNTIME_DIR' .. '/lze'))", {env = {XDG_RUNTIME_DIR = dir,
         LZE_TOP = "0"}})
       assert.equal("", list(dir))
-      for _, where in ipairs {"/nonexistent", "", "relative"} do
+      for _, where in ipairs {"/proc/none", "", "relative"} do
         assert.equal("", process.output(work,
           {env = {XDG_RUNTIME_DIR = where}}))
       end

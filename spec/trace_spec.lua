@@ -261,8 +261,8 @@ describe("lze trace merge", function()
           "b.html: a name that ends in .json expected\n",
         ["'merge', '-o', 'b.json', '.'"] = ".: a name that ends in .json " ..
           "or .html expected\n",
-        ["'merge', '/nowhere/a.json'"] = "/nowhere/a.json: No such file or " ..
-          "directory\n",
+        ["'merge', '/proc/none/a.json'"] = "/proc/none/a.json: No such file " ..
+          "or directory\n",
       } do
         local output, code = run(words)
         assert.equal(1, code)

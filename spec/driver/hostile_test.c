@@ -91,7 +91,7 @@ static int case_path(void)
 {
   setup s = setup_new();
   snprintf(old_path, sizeof old_path, "%s", getenv("PATH"));
-  setenv("PATH", "/nonexistent", 1);
+  setenv("PATH", "/proc/none", 1);
   return refused(s, "ld", mend_path);
 }
 
@@ -196,7 +196,7 @@ static int case_damaged(void)
 
 static int case_no_opencl(void)
 {
-  setenv("OCL_ICD_VENDORS", "/nonexistent.icd", 1);
+  setenv("OCL_ICD_VENDORS", "/proc/none.icd", 1);
   RETURNS(ZE_RESULT_ERROR_UNINITIALIZED, zeInit(0));
   return check_failed;
 }

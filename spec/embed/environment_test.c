@@ -66,7 +66,7 @@ static bool elsewhere(void) {
 
 /* One that has none changes nothing. */
 static bool nowhere(void) {
-  return lze_set_driver_path("/nowhere") == LZE_OK && plain();
+  return lze_set_driver_path("/proc/none") == LZE_OK && plain();
 }
 
 /* A line of the log is one write: processes that share a standard error, as
