@@ -168,7 +168,7 @@ ze_result_t zocl_MemCloseIpcHandle(ze_context_handle_t context,
 {
   ZOCL_NEED_HANDLE(context);
   ZOCL_NEED_POINTER(pointer);
-  return zocl_memory_close((void *)(uintptr_t)pointer);
+  return zocl_memory_close(context, (void *)(uintptr_t)pointer);
 }
 
 ze_result_t zocl_MemGetIpcHandleFromFileDescriptorExp(

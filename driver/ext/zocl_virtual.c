@@ -15,6 +15,7 @@
 
 struct _ze_physical_mem_handle_t {
   zocl_handle handle;
+  const zocl_context *context; /* to be compared only */
   zocl_device *device; /* NULL for host memory */
   zocl_file *file;
   uint64_t id, size;
@@ -29,6 +30,7 @@ typedef struct mapping {
 } mapping;
 
 typedef struct reservation {
+  const zocl_context *context; /* to be compared only */
   char *base;
   size_t size;
   mapping *first;
@@ -103,12 +105,13 @@ static ze_result_t range_lock(ze_context_handle_t context, const void *pointer,
   pthread_mutex_lock(&space.lock);
   void *node = tfind(&key, &space.root, reservation_order);
   reservation *r = *found = node != NULL ? *(reservation **)node : NULL;
-  if (r != NULL && size <= r->size - (size_t)(key.base - r->base))
+  if (r != NULL && r->context == context &&
+      size <= r->size - (size_t)(key.base - r->base))
     return ZE_RESULT_SUCCESS;
   pthread_mutex_unlock(&space.lock);
   return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
-                   "%zu bytes from %p are not within one reservation", size,
-                   pointer);
+                   "%zu bytes from %p are not within one reservation of this "
+                   "context", size, pointer);
 }
 
 /* Cut the mapping that begins before `place` and ends after it in two. */
@@ -178,7 +181,7 @@ ze_result_t zocl_VirtualMemReserve(ze_context_handle_t context,
     return zocl_fail(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY,
                      "no address space for %zu bytes", size);
   }
-  *made = (reservation){.base = base, .size = size};
+  *made = (reservation){.context = context, .base = base, .size = size};
   pthread_mutex_lock(&space.lock);
   void *node = tsearch(made, &space.root, reservation_order);
   pthread_mutex_unlock(&space.lock);
@@ -247,7 +250,11 @@ ze_result_t zocl_VirtualMemMap(ze_context_handle_t context,
     if ((*link)->a.base + (*link)->a.size > base) break;
     link = &(*link)->next;
   }
-  if (offset > physical->size || size > physical->size - offset)
+  if (physical->context != context)
+    result = zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+                       "%p is not physical memory of this context",
+                       (void *)physical);
+  else if (offset > physical->size || size > physical->size - offset)
     result = zocl_fail(ZE_RESULT_ERROR_UNSUPPORTED_SIZE,
                        "%zu bytes from byte %zu on of physical memory of %llu",
                        size, offset, (unsigned long long)physical->size);
@@ -395,6 +402,7 @@ ze_result_t zocl_PhysicalMemCreate(ze_context_handle_t context,
                      (unsigned long long)most);
   zocl_physical *made = zocl_handle_new(sizeof *made);
   if (made == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+  made->context = context;
   made->device = host ? NULL : device;
   made->size = desc->size;
   zocl_file_info info = {.kind = host ? ZE_MEMORY_TYPE_HOST
@@ -429,12 +437,13 @@ ze_result_t zocl_PhysicalMemDestroy(ze_context_handle_t context,
   pthread_mutex_lock(&space.lock);
   zocl_physical **link = &space.first;
   while (*link != NULL && *link != physical) link = &(*link)->next;
-  bool found = *link != NULL;
+  bool found = *link != NULL && physical->context == context;
   if (found) *link = physical->next;
   pthread_mutex_unlock(&space.lock);
   if (!found)
     return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
-                     "%p is not physical memory", (void *)physical);
+                     "%p is not physical memory of this context",
+                     (void *)physical);
   zocl_memory_give(physical->device, physical->size);
   zocl_file_unref(physical->file);
   free(physical);

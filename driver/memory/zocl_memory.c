@@ -293,18 +293,19 @@ bool zocl_memory_usable(const zocl_device *device, const void *pointer)
  * Allocation.
  */
 
-/* Take the allocation that begins at `pointer`, and is freed by the call for
-   `opened` or other memory, out of the tree, and put it among those freed later
-   if `later`.  False where none begins there. */
-static bool detach(void *pointer, bool opened, bool later,
-                   allocation **detached)
+/* Take the allocation of a context that begins at `pointer`, and is freed by
+   the call for `opened` or other memory, out of the tree, and put it among those
+   freed later if `later`.  False where none begins there. */
+static bool detach(const zocl_context *context, void *pointer, bool opened,
+                   bool later, allocation **detached)
 {
   allocation key = {.base = pointer, .size = 1};
   *detached = NULL;
   pthread_rwlock_wrlock(&live.lock);
   void *node = tfind(&key, &live.root, allocation_order);
   allocation *a = node != NULL ? *(allocation **)node : NULL;
-  if (a != NULL && a->base == pointer && a->origin != ZOCL_MAPPED &&
+  if (a != NULL && a->base == pointer && a->context == context &&
+      a->origin != ZOCL_MAPPED &&
       (a->origin == ZOCL_OPENED) == opened) {
     *detached = a;
     tdelete(&key, &live.root, allocation_order);
@@ -318,8 +319,10 @@ static bool detach(void *pointer, bool opened, bool later,
   pthread_rwlock_unlock(&live.lock);
   if (*detached == NULL)
     zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
-              opened ? "%p is not what zeMemOpenIpcHandle returned"
-                     : "%p is not the start of an allocation", pointer);
+              opened ? "%p is not what zeMemOpenIpcHandle returned in this "
+                       "context"
+                     : "%p is not the start of an allocation of this context",
+              pointer);
   return *detached != NULL;
 }
 
@@ -486,13 +489,13 @@ ze_result_t zocl_memory_share(zocl_context *context, const void *pointer,
   if (!zocl_memory_has_files(context->driver))
     return ZE_RESULT_ERROR_UNSUPPORTED_FEATURE;
   bool known = allocation_copy(pointer, true, found);
-  if (known && found->driver != context->driver) {
+  if (known && found->context != context) {
     zocl_file_unref(found->file);
     known = false;
   }
   if (!known)
     return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
-                     "%p is in no allocation", pointer);
+                     "%p is in no allocation of this context", pointer);
   if (found->file != NULL) return ZE_RESULT_SUCCESS;
   /* A command that wrote between the copy and the new pages would be in
      vain. */
@@ -522,10 +525,10 @@ ze_result_t zocl_memory_share(zocl_context *context, const void *pointer,
   return result;
 }
 
-ze_result_t zocl_memory_close(void *pointer)
+ze_result_t zocl_memory_close(const zocl_context *context, void *pointer)
 {
   allocation *found;
-  if (!detach(pointer, true, false, &found))
+  if (!detach(context, pointer, true, false, &found))
     return ZE_RESULT_ERROR_INVALID_ARGUMENT;
   dispose(found);
   return ZE_RESULT_SUCCESS;
@@ -588,7 +591,7 @@ ze_result_t zocl_MemFree(ze_context_handle_t context, void *pointer)
   ZOCL_NEED_HANDLE(context);
   ZOCL_NEED_POINTER(pointer);
   allocation *found;
-  if (!detach(pointer, false, false, &found))
+  if (!detach(context, pointer, false, false, &found))
     return ZE_RESULT_ERROR_INVALID_ARGUMENT;
   release(found);
   return ZE_RESULT_SUCCESS;
@@ -614,7 +617,7 @@ ze_result_t zocl_MemFreeExt(ze_context_handle_t context,
     }
   } else if (desc->freePolicy != 0) {
     allocation *found;
-    if (!detach(pointer, false, true, &found))
+    if (!detach(context, pointer, false, true, &found))
       return ZE_RESULT_ERROR_INVALID_ARGUMENT;
     deferred_release();
     return ZE_RESULT_SUCCESS;
@@ -655,9 +658,9 @@ ze_result_t zocl_MemGetAddressRange(ze_context_handle_t context,
   ZOCL_NEED_HANDLE(context);
   ZOCL_NEED_POINTER(pointer);
   allocation found;
-  if (!allocation_find(pointer, &found))
+  if (!allocation_find(pointer, &found) || found.context != context)
     return zocl_fail((ze_result_t)ADDRESS_NOT_FOUND,
-                     "%p is in no allocation", pointer);
+                     "%p is in no allocation of this context", pointer);
   if (base != NULL) *base = found.base;
   if (size != NULL) *size = found.size;
   return ZE_RESULT_SUCCESS;

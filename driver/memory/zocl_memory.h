@@ -100,8 +100,8 @@ void zocl_memory_give(zocl_device *device, uint64_t size);
 ze_result_t zocl_memory_share(zocl_context *context, const void *pointer,
                               zocl_allocation *found);
 
-/* Unmap what zeMemOpenIpcHandle mapped. */
-ze_result_t zocl_memory_close(void *pointer);
+/* Unmap what zeMemOpenIpcHandle mapped in this context. */
+ze_result_t zocl_memory_close(const zocl_context *context, void *pointer);
 
 /* Whether `pointer` is in an allocation, and of which type. */
 bool zocl_memory_find(const void *pointer, ze_memory_type_t *type);

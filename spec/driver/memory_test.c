@@ -55,6 +55,20 @@ static void test_allocation(void)
     EQUAL(p.type, ZE_MEMORY_TYPE_UNKNOWN);
     CHECK(p.id == 0 && device == NULL);
   }
+  for (int i = 0; i < 3; i++) {
+    ze_ipc_mem_handle_t handle;
+    ze_memory_free_ext_desc_t later = {
+      .stype = ZE_STRUCTURE_TYPE_MEMORY_FREE_EXT_DESC,
+      .freePolicy = ZE_DRIVER_MEMORY_FREE_POLICY_EXT_FLAG_DEFER_FREE};
+    RETURNS(ZE_RESULT_ERROR_INVALID_ARGUMENT, zeMemFree(other, memory[i]));
+    RETURNS(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+            zeMemFreeExt(other, &later, memory[i]));
+    CHECK(zeMemGetAddressRange(other, memory[i], &base, &size) !=
+          ZE_RESULT_SUCCESS);
+    if (takes_host_pointers(s))
+      RETURNS(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+              zeMemGetIpcHandle(other, memory[i], &handle));
+  }
   MUST(zeContextDestroy(other));
   CHECK(zeMemFree(s.context, (char *)memory[2] + 64) != ZE_RESULT_SUCCESS);
   CHECK(zeMemFree(s.context, &here) != ZE_RESULT_SUCCESS);

@@ -262,6 +262,28 @@ static void test_growth(setup s)
     MUST(zePhysicalMemDestroy(s.context, physical[i]));
 }
 
+/* Each object belongs to the context that it was made in. */
+static void test_contexts(setup s)
+{
+  setup other = setup_new();
+  void *memory;
+  ze_physical_mem_handle_t physical;
+  ze_physical_mem_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_PHYSICAL_MEM_DESC,
+                                 .size = SIZE};
+  MUST(zeVirtualMemReserve(s.context, NULL, SIZE, &memory));
+  MUST(zePhysicalMemCreate(other.context, s.device, &desc, &physical));
+  RETURNS(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+          zeVirtualMemMap(s.context, memory, SIZE, physical, 0,
+                          ZE_MEMORY_ACCESS_ATTRIBUTE_READWRITE));
+  RETURNS(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+          zePhysicalMemDestroy(s.context, physical));
+  RETURNS(ZE_RESULT_ERROR_INVALID_ARGUMENT,
+          zeVirtualMemFree(other.context, memory, SIZE));
+  MUST(zePhysicalMemDestroy(other.context, physical));
+  MUST(zeVirtualMemFree(s.context, memory, SIZE));
+  MUST(zeContextDestroy(other.context));
+}
+
 int main(void)
 {
   setup s = setup_new();
@@ -280,6 +302,7 @@ int main(void)
   test_mapping(s, ON_HOST);
   test_parts(s);
   test_errors(s);
+  test_contexts(s);
   test_growth(s);
   MUST(zeContextDestroy(s.context));
   CHECK_DONE();
