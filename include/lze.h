@@ -230,6 +230,7 @@ typedef struct lze_Api {
 
   /* A tensor of DLPack 1 (dlpack.h) on the memory of a buffer, of `rank` sizes
      at `shape`, the last index first in memory; shape NULL: of one dimension.
+     A tensor has 8 dimensions at most, here and in import_dlpack.
      Its device is kDLCPU where the host may use the elements in place, else
      kDLOneAPI.  Waits for pending work on them; what comes later the two sides
      must agree on.  The tensor keeps the memory, not the state: any thread may
