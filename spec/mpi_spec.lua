@@ -1346,6 +1346,21 @@ for _, launcher in ipairs(once and launchers or {}) do
       end)
     end
 
+    it("starts ranks whose programs are one rank by themselves", function()
+      process.with_directory(function(dir)
+        process.write(dir .. "/child.lua", [[
+          local world = require "lze.mpi".world()
+          print("child", world.rank, world.size)]])
+        process.write(dir .. "/rank.lua", ([[
+          require "lze.mpi".world()
+          os.execute("env -u OMPI_COMM_WORLD_RANK -u PMIX_RANK -u PMI_RANK " ..
+            "%s %s/child.lua")]]):format(process.lua, dir))
+        local output, how, code = run(2, dir .. "/rank.lua")
+        assert.equal(2, count(output, "child\t0\t1\n"), output)
+        assert.equal("exit 0", how .. " " .. code)
+      end)
+    end)
+
     it("has no collective where the ranks' calls differ", function()
       local output = run(2, [[-e '
         local lze, world = require "lze", require "lze.mpi".world()
