@@ -86,6 +86,22 @@ static const struct entry {
    (entry_function)zocl_DriverExpectModule},
   {NONE, 0, 0, "zoclKernelSetDimensions",
    (entry_function)zocl_KernelSetDimensions},
+  /* Functions of Intel's driver; the last has become zeEventCounterBasedCreate,
+     whose descriptor has the same form. */
+  {NONE, 0, 0, "zexMemGetIpcHandles", (entry_function)zocl_MemGetIpcHandles},
+  {NONE, 0, 0, "zexMemOpenIpcHandles", (entry_function)zocl_MemOpenIpcHandles},
+  {NONE, 0, 0, "zexDriverImportExternalPointer",
+   (entry_function)zocl_DriverImportExternalPointer},
+  {NONE, 0, 0, "zexDriverReleaseImportedPointer",
+   (entry_function)zocl_DriverReleaseImportedPointer},
+  {NONE, 0, 0, "zexDriverGetHostPointerBaseAddress",
+   (entry_function)zocl_DriverGetHostPointerBaseAddress},
+  {NONE, 0, 0, "zeKernelGetModuleHandleExt",
+   (entry_function)zocl_KernelGetModuleHandleExt},
+  {NONE, 0, 0, "zeModuleGetDeviceHandleExt",
+   (entry_function)zocl_ModuleGetDeviceHandleExt},
+  {NONE, 0, 0, "zexCounterBasedEventCreate2",
+   (entry_function)zocl_EventCounterBasedCreate},
 };
 enum { ENTRIES = sizeof entries / sizeof *entries };
 

@@ -62,6 +62,30 @@ bool zocl_sensors_power(zocl_power *power);
 zocl_file *zocl_physical_file(const void *pointer);
 
 /* ------------------------------------------------------------------------
+ * zocl_intel.c: functions of Intel's driver, which programs find by name.
+ */
+
+/* zexMemGetIpcHandles, zexMemOpenIpcHandles */
+ze_result_t zocl_MemGetIpcHandles(ze_context_handle_t context,
+                                  const void *pointer, uint32_t *count,
+                                  ze_ipc_mem_handle_t *handles);
+ze_result_t zocl_MemOpenIpcHandles(ze_context_handle_t context,
+                                   ze_device_handle_t device, uint32_t count,
+                                   ze_ipc_mem_handle_t *handles,
+                                   ze_ipc_memory_flags_t flags, void **pointer);
+/* zexDriverImportExternalPointer and so on */
+ze_result_t zocl_DriverImportExternalPointer(ze_driver_handle_t driver,
+                                             void *pointer, size_t size);
+ze_result_t zocl_DriverReleaseImportedPointer(ze_driver_handle_t driver,
+                                              void *pointer);
+ze_result_t zocl_DriverGetHostPointerBaseAddress(ze_driver_handle_t driver,
+                                                 void *pointer, void **base);
+ze_result_t zocl_KernelGetModuleHandleExt(ze_kernel_handle_t kernel,
+                                          ze_module_handle_t *module);
+ze_result_t zocl_ModuleGetDeviceHandleExt(ze_module_handle_t module,
+                                          ze_device_handle_t *device);
+
+/* ------------------------------------------------------------------------
  * zocl_states.c: the states of events that processes share.
  */
 
