@@ -295,7 +295,7 @@ ze_result_t zocl_DeviceGetProperties(ze_device_handle_t device,
       ((zocl_extension *)next)->value = GRAPH_FLAGS;
     else if ((int)next->stype == READONLY_PROPERTIES)
       ((readonly_properties *)next)->capability =
-          zocl_memory_has_files(device->driver) ? READONLY_ENFORCED : 0;
+          device->driver->memory->any_pointer ? READONLY_ENFORCED : 0;
   return ZE_RESULT_SUCCESS;
 }
 
@@ -477,7 +477,7 @@ ze_result_t zocl_DeviceGetExternalMemoryProperties(
   ZOCL_NEED_HANDLE(device);
   ZOCL_NEED_POINTER(p);
   p->memoryAllocationImportTypes = p->memoryAllocationExportTypes =
-      zocl_memory_has_files(device->driver)
+      device->driver->memory->any_pointer
           ? ZE_EXTERNAL_MEMORY_TYPE_FLAG_OPAQUE_FD
           : 0;
   p->imageImportTypes = p->imageExportTypes = 0;

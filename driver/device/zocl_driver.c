@@ -201,6 +201,8 @@ ze_result_t zocl_DriverGet(uint32_t *count, ze_driver_handle_t *drivers)
 #define API_VERSION ZE_MAKE_VERSION(1, 17)
 
 #define GLOBAL_OFFSET_NAME "ZE_experimental_global_offset"
+#define IMPORT_NAME "ZEX_driver_import_host_pointer"
+#define HANDLES_NAME "ZEX_mem_ipc_handles"
 
 static const struct {
   const char *name;
@@ -225,12 +227,16 @@ static const struct {
   {"ZE_extension_linkage_inspection", ZE_MAKE_VERSION(1, 0)},
   {"ZE_extension_record_replay_graph", ZE_MAKE_VERSION(1, 0)},
   {"ZE_extension_virtual_mem_readonly_properties", ZE_MAKE_VERSION(1, 0)},
+  {IMPORT_NAME, ZE_MAKE_VERSION(1, 0)},
+  {HANDLES_NAME, ZE_MAKE_VERSION(1, 0)},
 };
 enum { EXTENSIONS = sizeof extensions / sizeof *extensions };
 
 static bool extension_is_there(const zocl_driver *driver, const char *name)
 {
   if (strcmp(name, GLOBAL_OFFSET_NAME) == 0) return !driver->no_offsets;
+  if (strcmp(name, IMPORT_NAME) == 0 || strcmp(name, HANDLES_NAME) == 0)
+    return driver->memory->any_pointer;
   return true;
 }
 
@@ -277,7 +283,7 @@ ze_result_t zocl_DriverGetIpcProperties(ze_driver_handle_t driver,
   ZOCL_NEED_HANDLE(driver);
   ZOCL_NEED_POINTER(properties);
   properties->flags = ZE_IPC_PROPERTY_FLAG_EVENT_POOL;
-  if (zocl_memory_has_files(driver))
+  if (driver->memory->any_pointer)
     properties->flags |= ZE_IPC_PROPERTY_FLAG_MEMORY;
   return ZE_RESULT_SUCCESS;
 }

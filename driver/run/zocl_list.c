@@ -358,10 +358,8 @@ ze_result_t zocl_CommandListGetFlags(ze_command_list_handle_t list,
 {
   ZOCL_NEED_HANDLE(list);
   ZOCL_NEED_POINTER(flags);
-  if (list->stream != NULL)
-    return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
-                     "the command list is an immediate one");
-  *flags = list->flags;
+  /* An immediate list is made with flags of queues, which are others. */
+  *flags = list->stream == NULL ? list->flags : 0;
   return ZE_RESULT_SUCCESS;
 }
 
