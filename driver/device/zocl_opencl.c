@@ -99,8 +99,8 @@ static bool cache_choose_temporary(void)
   if (cache_make_private(cache_path) &&
       setenv("POCL_CACHE_DIR", cache_path, 1) == 0)
     return true;
-  zocl_fail(0, "HOME=%s is not a directory, and '%s' cannot be PoCL's cache: it "
-               "must be a directory that only this user enters (set "
+  zocl_fail(0, "HOME=%s is not a directory, and '%s' cannot be PoCL's cache: "
+               "it must be a directory that only this user enters (set "
                "POCL_CACHE_DIR)", home != NULL ? home : "", cache_path);
   return false;
 }

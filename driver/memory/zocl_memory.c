@@ -294,8 +294,8 @@ bool zocl_memory_usable(const zocl_device *device, const void *pointer)
  */
 
 /* Take the allocation of a context that begins at `pointer`, and is freed by
-   the call for `opened` or other memory, out of the tree, and put it among those
-   freed later if `later`.  False where none begins there. */
+   the call for `opened` or other memory, out of the tree, and put it among
+   those freed later if `later`.  False where none begins there. */
 static bool detach(const zocl_context *context, void *pointer, bool opened,
                    bool later, allocation **detached)
 {
