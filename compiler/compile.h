@@ -228,7 +228,9 @@ val arithmetic(compiler *c, opcode op, val a, val b);
 val negate(compiler *c, val a);
 uint32_t compare(compiler *c, opcode op, val a, val b); /* EQ LT LE */
 uint32_t logical(compiler *c, unsigned op, uint32_t a, uint32_t b);
-uint32_t whole(compiler *c, uint32_t real);  /* saturated integer */
+uint32_t whole(compiler *c, uint32_t real);  /* saturated integer; NaN: 0 */
+/* The same of a real of any width that is not a NaN. */
+uint32_t truncated(compiler *c, uint32_t real);
 uint32_t rounded(compiler *c, unsigned op, uint32_t real); /* floor, ceil */
 
 /* --- register.c */

@@ -42,14 +42,14 @@ static uint32_t integer_limit(compiler *c, val limit, uint32_t up,
   if (KIND(limit.type) == T_INT) return limit.id;
   uint32_t t = t_of(c, T_REAL);
   double edge = ldexp(1, (int)c->int_bits - 1);
-  uint32_t f = ext(c, OpenCLstd_Floor, t, 1, limit.id, 0, 0);
-  uint32_t g = ext(c, OpenCLstd_Ceil, t, 1, limit.id, 0, 0);
-  g = op3(c, SpvOpSelect, t,
-          logical(c, SpvOpFUnordNotEqual, limit.id, limit.id),
-          k_real(c, -edge), g);
+  uint32_t r = op3(c, SpvOpSelect, t,
+                   logical(c, SpvOpFUnordNotEqual, limit.id, limit.id),
+                   k_real(c, -INFINITY), limit.id);
+  uint32_t f = ext(c, OpenCLstd_Floor, t, 1, r, 0, 0);
+  uint32_t g = ext(c, OpenCLstd_Ceil, t, 1, r, 0, 0);
   *ok = op3(c, SpvOpSelect, t_bool(c), up,
-            logical(c, SpvOpFOrdGreaterThanEqual, limit.id, k_real(c, -edge)),
-            logical(c, SpvOpFUnordLessThan, limit.id, k_real(c, edge)));
+            logical(c, SpvOpFOrdGreaterThanEqual, r, k_real(c, -edge)),
+            logical(c, SpvOpFOrdLessThan, r, k_real(c, edge)));
   return whole(c, op3(c, SpvOpSelect, t, up, f, g));
 }
 

@@ -158,7 +158,7 @@ static uint32_t odd_bits(compiler *c, val v, uint32_t f) {
   uint32_t t = t_int(c, 32), b = op1(c, SpvOpBitcast, t, f);
   bool is_int = KIND(v.type) == T_INT;
   if (!is_int && real_bits(c) == 32) return b;
-  uint32_t near = is_int ? whole(c, f)
+  uint32_t near = is_int ? truncated(c, f)
                          : op1(c, SpvOpFConvert, t_of(c, T_REAL), f);
   uint32_t none = k_int(c, 32, 0), one = k_int(c, 32, 1);
   unsigned less = is_int ? SpvOpSLessThan : SpvOpFOrdLessThan;

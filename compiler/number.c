@@ -134,12 +134,21 @@ uint32_t to_index(compiler *c, val v) {
   return op1(c, SpvOpSConvert, t_int(c, 64), v.id);
 }
 
-uint32_t whole(compiler *c, uint32_t real) {
+uint32_t truncated(compiler *c, uint32_t real) {
   if (!c->emit) return 0;
   uint32_t id = op1(c, SpvOpConvertFToS, t_of(c, T_INT), real);
   WRITE(&c->w, WRITER_DECORATION, SpvOpDecorate, id,
         SpvDecorationSaturatedConversion);
   return id;
+}
+
+/* SPIR-V converts NaN to 0, but drivers leave it undefined (PoCL): what then
+   depends on the result need not run, although it is not used. */
+uint32_t whole(compiler *c, uint32_t real) {
+  if (!c->emit) return 0;
+  uint32_t is_nan = logical(c, SpvOpFUnordNotEqual, real, real);
+  return truncated(c, op3(c, SpvOpSelect, t_of(c, T_REAL), is_nan,
+                          k_real(c, 0), real));
 }
 
 /* floor or ceil.  A NaN is passed by them: folding the floor of a constant
