@@ -210,12 +210,7 @@ static uint32_t exchange_loop(compiler *c, unsigned op, unsigned bits,
 /* The value as an integer of an element's bits, and back. */
 static uint32_t to_cell(compiler *c, lzc_element e, val v) {
   unsigned bits = lzc_element_bytes(e) * 8;
-  if (is_real(e)) {
-    v = to_real(c, v);
-    if (bits != real_bits(c))
-      v.id = op1(c, SpvOpFConvert, t_float(c, bits), v.id);
-    return v.id;
-  }
+  if (is_real(e)) return real_of_bits(c, v, bits);
   return bits == c->int_bits ? v.id
                              : op1(c, SpvOpSConvert, t_int(c, bits), v.id);
 }
@@ -403,18 +398,24 @@ static val real_of(compiler *c, unsigned op, unsigned count, const val *v) {
                0};
 }
 
-/* The larger or smaller, as math.max compares: the first of equals, and what
-   a NaN is compared with only replaces it where Lua's would. */
+/* The larger or smaller, as math.max compares: the first of equals, and of two
+   of which one is a NaN.  Not a comparison that selects one of the reals: LLVM
+   14 takes max(3.0, max(x, 3.0)) for the inner one, which may be a NaN. */
 static val extreme(compiler *c, bool max, val a, val b) {
   bool real = KIND(a.type) == T_REAL || KIND(b.type) == T_REAL;
+  val r = {real ? T_REAL : T_INT, 0, 0};
+  if (!c->emit) return r;
+  uint32_t t = t_of(c, r.type), first, other = b.id;
   if (real) {
-    a = to_real(c, a);
-    b = to_real(c, b);
+    uint32_t x = to_real(c, a).id, y = to_real(c, b).id;
+    first = logical(c, SpvOpFUnordEqual, x, y);
+    other = ext(c, max ? OpenCLstd_Fmax : OpenCLstd_Fmin, t, 2, x, y, 0);
+    a.id = x;
+  } else {
+    first = max ? compare(c, OP_LE, b, a) : compare(c, OP_LE, a, b);
   }
-  type t = real ? T_REAL : T_INT;
-  uint32_t better = max ? compare(c, OP_LT, a, b) : compare(c, OP_LT, b, a);
-  return (val){t, c->emit ? op3(c, SpvOpSelect, t_of(c, t), better, b.id, a.id)
-                          : 0, 0};
+  r.id = op3(c, SpvOpSelect, t, first, a.id, other);
+  return r;
 }
 
 /* The integer n - 2 min(n, 0).  LLVM 14 takes other forms for its own abs, whose
@@ -447,14 +448,27 @@ static bool is_quotient(const compiler *c, unsigned reg) {
   return (GET_OP(i) == OP_DIV || GET_OP(i) == OP_DIVK) && GET_A(i) == reg;
 }
 
-static val logarithm(compiler *c, unsigned count, const val *v) {
-  int64_t n = 0;
-  if (count < 2) return real_of(c, OpenCLstd_Log, 1, v);
-  constant_of(c, v[1].type, &n);
-  if (n == 2) return real_of(c, OpenCLstd_Log2, 1, v);
-  if (n == 10) return real_of(c, OpenCLstd_Log10, 1, v);
-  val a = real_of(c, OpenCLstd_Log, 1, v);
-  return arithmetic(c, OP_DIV, a, real_of(c, OpenCLstd_Log, 1, v + 1));
+/* math.log(x, base).  Lua computes logarithms to the bases 2 and 10 by functions
+   of their own, and takes a base that is nil (`there` does not hold) for e.
+   Equal constants have equal ids. */
+static val logarithm(compiler *c, val x, val base, uint32_t there) {
+  static const struct {
+    double base;
+    unsigned op;
+  } own[] = {{2, OpenCLstd_Log2}, {10, OpenCLstd_Log10}};
+  val r = {T_REAL, 0, 0};
+  if (!c->emit) return r;
+  base = to_real(c, base);
+  for (int i = 0; i < 2 && there == 0; i++)
+    if (base.id == k_real(c, own[i].base)) return real_of(c, own[i].op, 1, &x);
+  uint32_t t = t_of(c, T_REAL), e = real_of(c, OpenCLstd_Log, 1, &x).id;
+  r.id = op2(c, SpvOpFDiv, t, e, real_of(c, OpenCLstd_Log, 1, &base).id);
+  for (int i = 0; i < 2; i++)
+    r.id = op3(c, SpvOpSelect, t,
+               logical(c, SpvOpFOrdEqual, base.id, k_real(c, own[i].base)),
+               real_of(c, own[i].op, 1, &x).id, r.id);
+  if (there != 0) r.id = op3(c, SpvOpSelect, t, there, r.id, e);
+  return r;
 }
 
 static val integer_fmod(compiler *c, val a, val b) {
@@ -781,7 +795,10 @@ unsigned call_builtin(compiler *c, unsigned builtin, unsigned base,
       break;
     case B_MODF: return parts(c, v[0], r);
     case B_TOINTEGER: r[0] = to_integer(c, v[0]); break;
-    case B_LOG: r[0] = logarithm(c, count, v); break;
+    case B_LOG:
+      r[0] = count > 1 ? logarithm(c, v[0], v[1], there[1])
+                       : real_of(c, OpenCLstd_Log, 1, v);
+      break;
     case B_FMOD:
       r[0] = integers && KIND(v[1].type) == T_INT
                  ? integer_fmod(c, v[0], v[1]) : real_of(c, f->op, 2, v);

@@ -260,6 +260,8 @@ bool is_real(lzc_element e), is_unsigned(lzc_element e);
 uint32_t offset_of(compiler *c, val index);
 val load(compiler *c, known *k, uint32_t offset);
 void store(compiler *c, known *k, uint32_t offset, val v);
+/* A number as a real of so many bits, rounded once. */
+uint32_t real_of_bits(compiler *c, val v, unsigned bits);
 uint32_t address(compiler *c, known *k, uint32_t offset);
 /* The finding that what a register holds cannot be indexed. */
 void not_indexed(compiler *c, unsigned reg, type t);

@@ -151,6 +151,13 @@ val load(compiler *c, known *k, uint32_t offset) {
   return v;
 }
 
+uint32_t real_of_bits(compiler *c, val v, unsigned bits) {
+  bool is_int = KIND(v.type) == T_INT;
+  if (!is_int && bits == real_bits(c)) return v.id;
+  return op1(c, is_int ? SpvOpConvertSToF : SpvOpFConvert, t_float(c, bits),
+             v.id);
+}
+
 /* The bits of `f`, the float next to a number.  Where they are not exactly the
    number, those of its two neighbours that are odd: rounded to fewer bits, they
    give what the number itself would (round to odd, Boldo and Melquiond 2008). */
@@ -175,11 +182,7 @@ static uint32_t odd_bits(compiler *c, val v, uint32_t f) {
 
 /* The upper half of a number as a float, rounded to even; a NaN stays one. */
 static uint32_t to_bfloat16(compiler *c, val v) {
-  uint32_t t = t_int(c, 32), f = v.id;
-  if (KIND(v.type) == T_INT)
-    f = op1(c, SpvOpConvertSToF, t_float(c, 32), v.id);
-  else if (real_bits(c) != 32)
-    f = op1(c, SpvOpFConvert, t_float(c, 32), v.id);
+  uint32_t t = t_int(c, 32), f = real_of_bits(c, v, 32);
   uint32_t b = odd_bits(c, v, f);
   uint32_t odd = op2(c, SpvOpShiftRightLogical, t, b, k_int(c, 32, 16));
   odd = op2(c, SpvOpBitwiseAnd, t, odd, k_int(c, 32, 1));
@@ -204,17 +207,14 @@ void store(compiler *c, known *k, uint32_t offset, val v) {
   if (!c->emit) return;
   unsigned bits = lzc_element_bytes(e) * 8;
   if (e == LZC_BFLOAT16) {
-    v.id = to_bfloat16(c, KIND(v.type) == T_INT ? v : to_real(c, v));
+    v.id = to_bfloat16(c, v);
+  } else if (e == LZC_HALF) {
+    uint32_t to = half_at(c, k, &offset), id = writer_id(&c->w);
+    WRITE(&c->w, WRITER_BODY, SpvOpExtInst, t_void(c), id, c->import,
+          OpenCLstd_Vstore_half, to_real(c, v).id, offset, to);
+    return;
   } else if (is_real(e)) {
-    v = to_real(c, v);
-    if (e == LZC_HALF) {
-      uint32_t to = half_at(c, k, &offset), id = writer_id(&c->w);
-      WRITE(&c->w, WRITER_BODY, SpvOpExtInst, t_void(c), id, c->import,
-            OpenCLstd_Vstore_half, v.id, offset, to);
-      return;
-    }
-    if (bits != real_bits(c))
-      v.id = op1(c, SpvOpFConvert, t_float(c, bits), v.id);
+    v.id = real_of_bits(c, v, bits);
   } else {
     if (KIND(v.type) == T_REAL) v.id = whole(c, v.id);
     if (bits != c->int_bits)

@@ -121,9 +121,11 @@ val v_real(compiler *c, double n) {
 val v_bool(uint32_t id) { return (val){T_BOOL, id, 0}; }
 
 val to_real(compiler *c, val v) {
+  const int64_t exact = (int64_t)1 << 53;
   int64_t n;
   if (KIND(v.type) == T_REAL) return v;
-  if (constant_of(c, v.type, &n)) return v_real(c, (double)n);
+  if (constant_of(c, v.type, &n) && n >= -exact && n <= exact)
+    return v_real(c, (double)n);
   return (val){T_REAL,
                c->emit ? op1(c, SpvOpConvertSToF, t_of(c, T_REAL), v.id) : 0,
                0};
@@ -270,10 +272,25 @@ static uint32_t modulo_real(compiler *c, uint32_t a, uint32_t b) {
   return pick(c, t, wrong, op2(c, SpvOpFAdd, t, m, b), m);
 }
 
+/* x ^ e.  Lua multiplies for an exponent of 2.  For 0.5 its result nearly always
+   is the square root, which devices round correctly, and not their pow; of -0.0
+   it is 0.0, and of -inf it is inf.  Equal constants have equal ids. */
+static uint32_t power(compiler *c, uint32_t x, uint32_t e) {
+  uint32_t t = t_of(c, T_REAL), two = k_real(c, 2), half = k_real(c, 0.5);
+  uint32_t square = e == half ? 0 : op2(c, SpvOpFMul, t, x, x);
+  if (e == two) return square;
+  uint32_t root = ext(c, OpenCLstd_Sqrt, t, 1, x, 0, 0);
+  root = op2(c, SpvOpFAdd, t, root, k_real(c, 0));
+  root = pick(c, t, logical(c, SpvOpFOrdEqual, x, k_real(c, -INFINITY)),
+              k_real(c, INFINITY), root);
+  if (e == half) return root;
+  uint32_t r = ext(c, OpenCLstd_Pow, t, 2, x, e, 0);
+  r = pick(c, t, logical(c, SpvOpFOrdEqual, e, half), root, r);
+  return pick(c, t, logical(c, SpvOpFOrdEqual, e, two), square, r);
+}
+
 static val real_arithmetic(compiler *c, opcode op, val a, val b) {
   val v = {T_REAL, 0, 0};
-  int64_t n;
-  bool square = op == OP_POW && constant_of(c, b.type, &n) && n == 2;
   a = to_real(c, a);
   b = to_real(c, b);
   if (!c->emit) return v;
@@ -287,9 +304,7 @@ static val real_arithmetic(compiler *c, opcode op, val a, val b) {
     case OP_IDIV:
       v.id = rounded(c, OpenCLstd_Floor, op2(c, SpvOpFDiv, t, a.id, b.id));
       break;
-    default:
-      v.id = square ? op2(c, SpvOpFMul, t, a.id, a.id)
-                    : ext(c, OpenCLstd_Pow, t, 2, a.id, b.id, 0);
+    default: v.id = power(c, a.id, b.id);
   }
   return v;
 }
