@@ -248,6 +248,8 @@ static val atomic(compiler *c, const struct builtin *f, unsigned base,
   val i = surely(get(c, base + 2));
   val v = surely(get(c, base + 2 + (swap ? 2 : 1)));
   val expected = swap ? surely(get(c, base + 3)) : v;
+  meet(c, v.type, T_INT);
+  meet(c, expected.type, T_INT);
   if (k == NULL) return v_int(c, 0);
   lzc_element e = k->value.element;
   bool real = is_real(e);
@@ -439,8 +441,8 @@ static val better(compiler *c, bool max, val best, val v, uint32_t there) {
   return r;
 }
 
-/* Whether the only argument, in register `reg`, is a quotient of integers that
-   was made just before. */
+/* Whether the only argument, in register `reg`, is a quotient, of what may be
+   integers, that was made just before. */
 static bool is_quotient(const compiler *c, unsigned reg) {
   size_t pc = c->at->pc;
   if (pc < 2 || c->quotient_for != pc) return false;
@@ -469,6 +471,23 @@ static val logarithm(compiler *c, val x, val base, uint32_t there) {
                real_of(c, own[i].op, 1, &x).id, r.id);
   if (there != 0) r.id = op3(c, SpvOpSelect, t, there, r.id, e);
   return r;
+}
+
+/* Which numbers a function of math takes as integers where these are given. */
+static void meet_arguments(compiler *c, int kind, unsigned count,
+                           const val *v) {
+  bool reals = kind == B_REAL1 || kind == B_FMA || kind == B_ATAN ||
+               kind == B_LOG || kind == B_DEG || kind == B_RAD;
+  bool either = kind == B_MAX || kind == B_MIN || kind == B_FMOD;
+  for (unsigned i = 0; i < count && either; i++)
+    reals |= is_sure_real(v[i].type);
+  for (unsigned i = 0; i < count && !reals; i++) meet(c, v[i].type, T_INT);
+}
+
+/* A quotient whose operands may be given as integers is floored. */
+static bool are_integers(compiler *c, const val *quotient) {
+  meet(c, quotient[0].type, quotient[1].type);
+  return KIND(quotient[0].type) == T_INT && KIND(quotient[1].type) == T_INT;
 }
 
 static val integer_fmod(compiler *c, val a, val b) {
@@ -617,6 +636,7 @@ static void print_from(compiler *c, line *l, uint32_t end) {
     }
     l->there = false;
     v = surely(v);
+    meet(c, v.type, T_INT);
     if (l->next++ > 0) line_text(l, "\t", 1);
     const lzc_value *text =
         KIND(v.type) == T_VALUE ? &c->knowns[DATA(v.type)]->value : NULL;
@@ -695,6 +715,7 @@ unsigned call_builtin(compiler *c, unsigned builtin, unsigned base,
   if (f->kind == B_TYPE && count > 0) {
     val a = get(c, base + 1);
     type t = surely(a).type;
+    meet(c, t, T_INT);
     if (is_maybe(a.type))
       finding(c, f->name, "takes no number that may be nil; test that first");
     r[0] = t == T_NONE             ? (val){T_NONE, 0, 0}
@@ -764,6 +785,7 @@ unsigned call_builtin(compiler *c, unsigned builtin, unsigned base,
               what(c, v[i].type));
     v[i] = v_int(c, 0);
   }
+  meet_arguments(c, f->kind, count, v);
   bool integers = KIND(v[0].type) == T_INT;
   switch (f->kind) {
     case B_REAL1: r[0] = real_of(c, f->op, 1, v); break;
@@ -772,7 +794,8 @@ unsigned call_builtin(compiler *c, unsigned builtin, unsigned base,
       if (integers) {
         r[0] = v[0];
       } else if (f->kind == B_FLOOR && count == 1 &&
-                 is_quotient(c, base + 1)) {
+                 is_quotient(c, base + 1) &&
+                 are_integers(c, c->quotient)) {
         /* floor(a / b) of integers is a // b, however wide reals are. */
         check_divisor(c, c->quotient[1]);
         r[0] = arithmetic(c, OP_IDIV, c->quotient[0], c->quotient[1]);

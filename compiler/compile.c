@@ -43,10 +43,11 @@ static void choose_real(compiler *c, lzc_element *types) {
   }
 }
 
-static type argument_type(const lzc_value *v, size_t index) {
+static type argument_type(compiler *c, size_t index) {
+  const lzc_value *v = &c->input->arguments[index];
   switch (v->kind) {
     case LZC_INTEGER: return T_INT;
-    case LZC_REAL: return T_REAL;
+    case LZC_REAL: return known_real(c, index);
     case LZC_SCALAR: return v->element >= LZC_HALF ? T_REAL : T_INT;
     default: return TYPE(T_VALUE, index);
   }
@@ -79,7 +80,7 @@ static void enter(compiler *c, instance *in, const lzc_element *types) {
     move_to(c, in, d, (val){T_INT, id, 0}, T_INT);
   }
   for (unsigned k = 0; k < input->argument_count; k++) {
-    val v = {argument_type(&input->arguments[k], k), 0, 0};
+    val v = {argument_type(c, k), 0, 0};
     if (!IS_NUMBER(v.type)) continue;
     unsigned bits = lzc_element_bytes(types[k]) * 8;
     bool real = KIND(v.type) == T_REAL;
@@ -243,8 +244,7 @@ static void compile(compiler *c, lzc_element *types, lzc_result *result) {
   c->emit = false;
   for (unsigned r = 0; r < p->parameters; r++)
     in->arguments[r] = r < input->dimensions ? type_range(c, 1, INT64_MAX)
-        : argument_type(&input->arguments[r - input->dimensions],
-                        r - input->dimensions);
+        : argument_type(c, r - input->dimensions);
   analyse_all(c, in);
   if (c->a->failed) return;
   tell_result(c, in, result);
@@ -268,10 +268,18 @@ lzc_result *lzc_compile(const lzc_input *input) {
                                  sizeof *types);
   if (types != NULL) compile(&c, types, r);
   unsigned *ranks = arena_new(c.a, input->argument_count + 1, sizeof *ranks);
+  bool *typed = arena_new(c.a, input->argument_count + 1, sizeof *typed);
   lzc_fixed *fixed = arena_new(c.a, c.known_count + 1, sizeof *fixed);
-  for (size_t i = 0; i < c.known_count && ranks != NULL; i++)
-    if (c.knowns[i]->argument != 0)
-      ranks[c.knowns[i]->argument - 1] = c.knowns[i]->value.rank;
+  for (size_t i = 0; i < c.known_count && ranks != NULL && typed != NULL; i++) {
+    const known *k = c.knowns[i];
+    if (k->argument != 0) {
+      ranks[k->argument - 1] = k->value.rank;
+      typed[k->argument - 1] = k->typed;
+    }
+    for (size_t h = 0; h < c.hidden_count && k->typed; h++)
+      if (c.hidden[h].path == k->path && k->path != NULL)
+        c.hidden[h].typed = true;
+  }
   for (size_t i = 0; i < c.known_count && fixed != NULL; i++)
     if (c.knowns[i]->path != NULL)
       fixed[r->fixed_count++] = (lzc_fixed){
@@ -300,6 +308,7 @@ lzc_result *lzc_compile(const lzc_input *input) {
   r->finding_count = c.finding_count;
   r->types = types;
   r->ranks = ranks;
+  r->typed = typed;
   r->local_bytes = c.local_bytes;
   if (c.a->failed || (words == NULL && c.finding_count == 0)) {
     lzc_result_free(r);

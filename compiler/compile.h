@@ -25,7 +25,8 @@ enum {
   T_BOOL,       /* a constant's value plus 1, or 0 */
   T_INT,        /* the number of its range plus 1, CAPTURED and the index of a
                    captured value, or 0 */
-  T_REAL,       /* WHOLE, ZERO or NO_INTEGER, or 0 */
+  T_REAL,       /* WHOLE, ZERO or NO_INTEGER; or CAPTURED and the index of a
+                   number that a launch gives, from bit 3 on; or 0 */
   T_MAYBE_INT, T_MAYBE_REAL, /* a number or nil */
   T_VALUE,      /* index of a value: buffers, functions, tables, strings */
   T_TUPLE,      /* index of a tuple */
@@ -68,6 +69,8 @@ typedef struct known {
   uint32_t pointer, length, number; /* parameters' ids; 0: not yet */
   uint32_t shape[LZC_MOST_RANK]; /* likewise: the sizes of an array */
   bool fixed, by_value;
+  bool typed;            /* a real, in whose place an integer would compute
+                            otherwise */
   uint32_t storage;      /* of arrays made by work functions, else 0 */
   const void *made_in;   /* these: by which call */
   size_t made_at;
@@ -163,8 +166,9 @@ typedef struct compiler {
   size_t access_count, access_room;
   int line;
   size_t local_bytes;
-  /* The operands of a quotient of integers that the instruction before a call
-     made in this block, and that call's pc; 0: none. */
+  /* The operands of a quotient, which are integers or may be given as such,
+     that the instruction before a call made in this block, and that call's pc;
+     0: none. */
   val quotient[2];
   size_t quotient_for;
 } compiler;
@@ -189,6 +193,16 @@ uint32_t report_add(compiler *c);
 const char *known_label(const compiler *c, const known *k);
 const char *known_name(compiler *c, const known *k);
 uint32_t known_number(compiler *c, known *k);
+/* The type of a real that a launch gives. */
+type known_real(compiler *c, size_t index);
+/* Notes, when code is written, that an operation meets these numbers: unless
+   one of them is a real whatever a launch gives, it matters which of them are
+   integers. */
+void meet(compiler *c, type a, type b);
+/* The same of one number, at any time. */
+void kind_matters(compiler *c, type t);
+/* Returns true if t is a real whatever a launch gives. */
+bool is_sure_real(type t);
 type known_type(compiler *c, size_t index);
 
 /* --- range.c: between which values integers are */

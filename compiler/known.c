@@ -123,7 +123,7 @@ static uint32_t hide(compiler *c, lzc_hidden_kind kind, known *k, uint32_t t,
   if (c->a->failed) return 1;
   c->hidden[c->hidden_count++] =
       (lzc_hidden){kind, e, k->argument, dimension, k->value.rank, k->path,
-                   name};
+                   name, false};
   uint32_t id = parameter_add(c, t, name, source, "capture");
   if (!c->a->failed &&
       (kind == LZC_HIDDEN_LENGTH || kind == LZC_HIDDEN_SHAPE))
@@ -136,7 +136,7 @@ uint32_t report_add(compiler *c) {
                          sizeof *c->hidden);
   if (c->a->failed) return 1;
   c->hidden[c->hidden_count++] = (lzc_hidden){
-      LZC_HIDDEN_REPORT, LZC_LONG, 0, 1, 1, NULL, "lze.report"};
+      LZC_HIDDEN_REPORT, LZC_LONG, 0, 1, 1, NULL, "lze.report", false};
   return parameter_add(c, t_pointer(c, SpvStorageClassCrossWorkgroup,
                                     t_int(c, 64)), "lze.report", "long*", "");
 }
@@ -205,6 +205,30 @@ const char *known_name(compiler *c, const known *k) {
   const char *label = known_label(c, k);
   if (!c->emit || k->argument == 0) return label;
   return arena_text(c->a, "argument %u (%s)", k->argument, label);
+}
+
+/* --- reals in whose place integers may be given --------------------------- */
+
+type known_real(compiler *c, size_t index) {
+  if (index < CAPTURED >> 3) return TYPE(T_REAL, CAPTURED | index << 3);
+  c->knowns[index]->typed = true;
+  return T_REAL;
+}
+
+bool is_sure_real(type t) {
+  return KIND(t) == T_MAYBE_REAL ||
+         (KIND(t) == T_REAL && !(DATA(t) & CAPTURED));
+}
+
+void kind_matters(compiler *c, type t) {
+  if (KIND(t) == T_REAL && (DATA(t) & CAPTURED))
+    c->knowns[(DATA(t) & ~CAPTURED) >> 3]->typed = true;
+}
+
+void meet(compiler *c, type a, type b) {
+  if (!c->emit || is_sure_real(a) || is_sure_real(b)) return;
+  kind_matters(c, a);
+  kind_matters(c, b);
 }
 
 uint32_t known_number(compiler *c, known *k) {

@@ -178,6 +178,8 @@ typedef struct lzc_hidden {
   unsigned rank;              /* of the buffer, 1, or array */
   const lzc_path *path;
   const char *name;           /* as the parameter is named in SPIR-V */
+  bool typed;                 /* of a real: an integer in its place would compute
+                                 otherwise */
 } lzc_hidden;
 
 /* What was compiled in: the variant holds as long as the path still has a
@@ -214,6 +216,8 @@ typedef struct lzc_result {
   const lzc_element *types;   /* for each argument: of the scalar or element */
   const unsigned *ranks;      /* likewise: how many indices its use has, 0 where
                                  it is not indexed */
+  const bool *typed;          /* likewise: of a real, whether an integer in its
+                                 place would compute otherwise */
   size_t local_bytes;         /* of local memory */
   size_t access_count;        /* what a report's access is */
   const lzc_access *accesses;

@@ -114,7 +114,7 @@ static val capture(compiler *c, const lzc_path *path) {
   switch (k->value.kind) {
     case LZC_INTEGER:
       return (val){TYPE(T_INT, CAPTURED | i), known_number(c, k), 0};
-    case LZC_REAL: return (val){T_REAL, known_number(c, k), 0};
+    case LZC_REAL: return (val){known_real(c, i), known_number(c, k), 0};
     case LZC_BUFFER: case LZC_ARRAY: break;
     case LZC_BOOLEAN: case LZC_STRING: k->by_value = true; /* fallthrough */
     default: k->fixed = true;
@@ -429,6 +429,9 @@ static void set_element(compiler *c, unsigned into, val index, val v) {
             what(c, v.type));
     return;
   }
+  /* A narrower real takes an integer's digits from the integer itself. */
+  if (lzc_element_bytes(k->value.element) * 8 != real_bits(c))
+    kind_matters(c, v.type);
   uint32_t after = check_begin(c, k, &at);
   if (KIND(v.type) == T_INT || DATA(v.type) & WHOLE) check_fit(c, k, &at, v);
   store(c, k, at.offset, v);
@@ -472,12 +475,13 @@ static void binary(compiler *c, opcode op, unsigned to, val a, val b) {
     check_whole(c, a);
     check_whole(c, b);
   }
+  if (op != OP_DIV && op != OP_POW) meet(c, a.type, b.type);
   val v = arithmetic(c, op, a, b);
   if (op == OP_IDIV && KIND(v.type) == T_REAL) v.type = TYPE(T_REAL, WHOLE);
   if (op == OP_DIV) {
     /* OP_MMBIN is between. */
-    bool integers = KIND(a.type) == T_INT && KIND(b.type) == T_INT;
-    c->quotient_for = integers ? c->at->pc + 2 : 0;
+    bool reals = is_sure_real(a.type) || is_sure_real(b.type);
+    c->quotient_for = reals ? 0 : c->at->pc + 2;
     c->quotient[0] = a;
     c->quotient[1] = b;
   }
@@ -623,7 +627,12 @@ void step(compiler *c, size_t pc) {
       binary(c, op, a, x, number(c, GET_C(i), symbol_of(op)));
       break;
     }
-    case OP_UNM: set(c, a, negate(c, number(c, b, "-"))); break;
+    case OP_UNM: {
+      val v = number(c, b, "-");
+      meet(c, v.type, T_INT);
+      set(c, a, negate(c, v));
+      break;
+    }
     case OP_BNOT:
       binary(c, OP_BXOR, a, number(c, b, "~"), v_int(c, -1));
       break;
@@ -688,6 +697,7 @@ static uint32_t equal(compiler *c, val a, val b, int *outcome) {
   type x = surely(a).type, y = surely(b).type;
   if (IS_NUMBER(x) && IS_NUMBER(y)) {
     uint32_t fa = a.flag, fb = b.flag;
+    meet(c, x, y);
     a.type = x;
     b.type = y;
     uint32_t id = compare(c, OP_EQ, a, b);
@@ -717,6 +727,12 @@ static uint32_t equal(compiler *c, val a, val b, int *outcome) {
   return truth(c, *outcome != 0);
 }
 
+/* a < b or a <= b. */
+static uint32_t ordered(compiler *c, opcode op, val a, val b) {
+  meet(c, a.type, b.type);
+  return compare(c, op, a, b);
+}
+
 uint32_t condition(compiler *c, size_t pc, unsigned *reg, type *yes, type *no,
                    int *outcome) {
   uint32_t i = c->at->p->code[pc], id;
@@ -739,14 +755,14 @@ uint32_t condition(compiler *c, size_t pc, unsigned *reg, type *yes, type *no,
     case OP_EQI: id = equal(c, get(c, a), v_int(c, s), outcome); break;
     case OP_LT: case OP_LE:
       n = number(c, a, "a comparison");
-      id = compare(c, op, n, number(c, GET_B(i), "a comparison"));
+      id = ordered(c, op, n, number(c, GET_B(i), "a comparison"));
       break;
     case OP_LTI: case OP_LEI:
-      id = compare(c, op == OP_LTI ? OP_LT : OP_LE,
+      id = ordered(c, op == OP_LTI ? OP_LT : OP_LE,
                    number(c, a, "a comparison"), v_int(c, s));
       break;
     case OP_GTI: case OP_GEI:
-      id = compare(c, op == OP_GTI ? OP_LT : OP_LE, v_int(c, s),
+      id = ordered(c, op == OP_GTI ? OP_LT : OP_LE, v_int(c, s),
                    number(c, a, "a comparison"));
       break;
     default: {

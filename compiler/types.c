@@ -57,10 +57,16 @@ static bool join_into(compiler *c, type *into, type t) {
                  y >= T_NIL && y != T_BOOL && y <= T_MAYBE_REAL;
   bool real = x == T_REAL || y == T_REAL || x == T_MAYBE_REAL ||
               y == T_MAYBE_REAL;
+  bool reals = x == T_REAL && y == T_REAL;
+  if (x != T_NONE && !(reals && (is_sure_real(a) || is_sure_real(t)))) {
+    kind_matters(c, a);
+    kind_matters(c, t);
+  }
   if (x == T_NONE || t == T_TOLD) r = t;
   else if (x == T_NIL && y == T_NIL) r = T_NIL;
   else if (numbers && nil) r = real ? T_MAYBE_REAL : T_MAYBE_INT;
-  else if (x == T_REAL && y == T_REAL) r = TYPE(T_REAL, DATA(a) & DATA(t));
+  else if (reals)
+    r = TYPE(T_REAL, DATA(a) & DATA(t) & (WHOLE | ZERO | NO_INTEGER));
   else if (numbers) r = real ? T_REAL : range_join(c, a, t);
   else if (x == T_BOOL && y == T_BOOL) r = T_BOOL;
   else r = T_CONFLICT;

@@ -373,6 +373,14 @@ static lze_Place find_place(lua_State *L, const LuaKernel *k, int own,
   return p;
 }
 
+/* Returns true if the value at `at` can be given as a number that was compiled
+   as an integer, or as a real: in place of some of these no integer may be
+   given, `typed`. */
+static bool takes_number(lua_State *L, int at, bool integer, bool typed) {
+  if (integer) return lua_isinteger(L, at);
+  return lua_type(L, at) == LUA_TNUMBER && !(typed && lua_isinteger(L, at));
+}
+
 /* Whether a variant is one for the arguments behind the range. */
 static bool variant_takes(lua_State *L, const Variant *v,
                           const lze_Place *place, bool checked, int dims,
@@ -392,11 +400,10 @@ static bool variant_takes(lua_State *L, const Variant *v,
           return false;
         break;
       }
-      case LZC_INTEGER:
-        if (!lua_isinteger(L, at)) return false;
-        break;
-      case LZC_REAL:
-        if (lua_type(L, at) != LUA_TNUMBER) return false;
+      case LZC_INTEGER: case LZC_REAL:
+        if (!takes_number(L, at, v->kinds[i] == LZC_INTEGER,
+                          v->result->typed[i]))
+          return false;
         break;
       default: break; /* declared: the launch checks it */
     }
@@ -436,8 +443,7 @@ static bool push_hidden(lua_State *L, int own, const Variant *v,
   else if (!push_path(L, own, v->slot, h->path))
     return false;
   if (h->kind == LZC_HIDDEN_NUMBER)
-    return lua_type(L, -1) == LUA_TNUMBER &&
-           (h->element >= LZC_HALF || lua_isinteger(L, -1));
+    return takes_number(L, -1, h->element < LZC_HALF, h->typed);
   const lze_Buffer *b = lze_test_buffer(L, -1);
   lzc_element element;
   if (b == NULL) return false;
@@ -884,8 +890,9 @@ static void check_declared(lua_State *L, const LuaKernel *k, const Variant *v,
 /* Whether a plain variant takes the i-th argument, from 0, at `at`. */
 static bool takes_argument(lua_State *L, const Variant *v, int at, int i) {
   const lze_Kernel *k = v->box->kernel;
-  if (v->kinds[i] == LZC_INTEGER) return lua_isinteger(L, at);
-  if (v->kinds[i] == LZC_REAL) return lua_type(L, at) == LUA_TNUMBER;
+  if (v->kinds[i] == LZC_INTEGER || v->kinds[i] == LZC_REAL)
+    return takes_number(L, at, v->kinds[i] == LZC_INTEGER,
+                        v->result->typed[i]);
   const lze_Buffer *b = lze_test_box(L, at, lze_buffer_kind);
   return b != NULL && b->type == v->types[i] && lze_buffer_is_open(b) &&
          b->storage->o.context == k->o.context &&
@@ -927,8 +934,7 @@ static bool plain_push(lua_State *L, int kernel, const Variant *v,
       const lze_Buffer *b = lua_touserdata(L, range + (int)h->argument);
       lua_pushinteger(L, b->count);
     } else if (lua_getupvalue(L, top, (int)h->path->upvalue) == NULL ||
-               (h->element >= LZC_HALF ? lua_type(L, -1) != LUA_TNUMBER
-                                       : !lua_isinteger(L, -1))) {
+               !takes_number(L, -1, h->element < LZC_HALF, h->typed)) {
       return false;
     }
   }
