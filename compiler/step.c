@@ -41,10 +41,20 @@ static val written(compiler *c, int64_t n) {
   return v_int(c, n);
 }
 
+/* A real of the source, which like a captured one must be one of the kernel's
+   width. */
+static val written_real(compiler *c, double n) {
+  const double limit = 0x1.ffffffp127; /* what rounds to infinity */
+  if (real_bits(c) == 32 && fabs(n) >= limit && !isinf(n))
+    finding(c, NULL, "%g does not fit float, which this kernel's reals are; "
+            "math.huge is larger than all", n);
+  return v_real(c, n);
+}
+
 static val constant_value(compiler *c, const constant *k) {
   switch (k->kind) {
     case CONSTANT_INTEGER: return written(c, k->integer);
-    case CONSTANT_REAL: return v_real(c, k->real);
+    case CONSTANT_REAL: return written_real(c, k->real);
     case CONSTANT_NIL: return (val){T_NIL, 0, 0};
     case CONSTANT_STRING: return v_string(c, k->string, k->size);
     default:
@@ -178,13 +188,29 @@ static const char *did_you_mean(compiler *c, const lzc_path *path) {
   return best;
 }
 
-static bool tests(const proto *p, uint32_t i, unsigned reg) {
+/* Returns true unless all that is ever put into a register are numbers. */
+static bool may_be_nil(const instance *in, unsigned reg) {
+  const proto *p = in->p;
+  if (reg < p->parameters && in->parent != NULL) return true;
+  for (size_t pc = 0; pc < p->code_count; pc++) {
+    opcode op = GET_OP(p->code[pc]);
+    bool any = op == OP_MOVE || op == OP_LOADNIL || op == OP_GETTABLE ||
+               op == OP_GETI || op == OP_CALL || op == OP_TESTSET;
+    if (any && writes(p, pc, reg)) return true;
+  }
+  return false;
+}
+
+static bool tests(const instance *in, uint32_t i, unsigned reg) {
+  const proto *p = in->p;
+  unsigned a = GET_A(i), b = GET_B(i);
   switch (GET_OP(i)) {
-    case OP_TEST: return GET_A(i) == reg;
-    case OP_TESTSET: case OP_NOT: return GET_B(i) == reg;
+    case OP_EQ: /* nil equals nil */
+      return (a == reg && may_be_nil(in, b)) || (b == reg && may_be_nil(in, a));
+    case OP_TEST: return a == reg;
+    case OP_TESTSET: case OP_NOT: return b == reg;
     case OP_EQK:
-      return GET_A(i) == reg &&
-             p->constants[GET_B(i)].kind == CONSTANT_NIL;
+      return a == reg && p->constants[b].kind == CONSTANT_NIL;
     default: return false;
   }
 }
@@ -296,7 +322,7 @@ static bool tested_later(compiler *c, size_t pc, unsigned reg) {
     const block *b = &now.in->f->blocks[now.home];
     bool gone = false;
     for (size_t at = now.at; at < b->end && !gone; at++) {
-      if (tests(p, p->code[at], now.reg)) {
+      if (tests(now.in, p->code[at], now.reg)) {
         in->tested[pc] = 2;
         return true;
       }

@@ -205,7 +205,7 @@ describe("lze.kernel", function()
     local y = floats(0, 0)
     k(2, y)
     assert.same({2.0, 3.0}, y:read())
-    n, real, config.dt = 3, 1, 4
+    n, real, config.dt = 3, 1.0, 4
     k(2, y)
     assert.same({7.0, 10.0}, y:read())
     assert.matches("1 variant;", tostring(k))

@@ -50,6 +50,7 @@ typedef struct Variant {
   uint64_t seen_at;
   unsigned *ranks;              /* likewise */
   bool checked;                 /* its accesses, which it reports */
+  bool int32;                   /* its integers are of 32 bits */
   lzc_result *result;           /* hidden arguments, and what was compiled in */
   const lzc_fixed **checks;     /* what a launch must look at of that */
   size_t check_count;
@@ -424,6 +425,16 @@ static void push_size(lua_State *L, const lze_Buffer *b, int dimension) {
   lua_replace(L, -2);
 }
 
+/* Raise if integers of 32 bits do not hold n, the last index of a range or the
+   size of what `name` names. */
+static void check_int32(lua_State *L, const char *kernel, const char *what,
+                        const char *name, lua_Integer n) {
+  if (n > INT32_MAX)
+    luaL_error(L, "%s: %s%s is %I, and integers of 32 bits (int = \"int\") end "
+                  "at %I", kernel, what, name, (LUAI_UACINT)n,
+               (LUAI_UACINT)INT32_MAX);
+}
+
 /* Push a hidden argument; false where the capture is no longer of the type that
    was compiled. [-0, +1] */
 static bool push_hidden(lua_State *L, int own, const Variant *v,
@@ -452,6 +463,8 @@ static bool push_hidden(lua_State *L, int own, const Variant *v,
     return element_of(b->type, &element) && element == h->element;
   push_size(L, b, (int)h->dimension);
   lua_replace(L, -2);
+  if (v->int32)
+    check_int32(L, v->box->name, "", h->name, lua_tointeger(L, -1));
   return true;
 }
 
@@ -613,6 +626,7 @@ static void compile(lua_State *L, LuaKernel *k, int own,
   v->dims = dims;
   v->count = count;
   v->checked = in.options.bounds = checked;
+  v->int32 = k->options.int32;
   v->result = lzc_compile(&in);
   if (sources.failed != 0) {
     lua_settop(L, sources.failed);
@@ -801,6 +815,22 @@ static void check_given(lua_State *L, const LuaKernel *k, int dims, int range,
   }
 }
 
+/* Raise if a kernel with integers of 32 bits is launched over indices that they
+   do not hold. */
+static void check_indices(lua_State *L, const LuaKernel *k, int range, int dims,
+                          const lua_Integer size[3]) {
+  lua_Integer from[3] = {0, 0, 0};
+  if (!k->options.int32) return;
+  if (lua_istable(L, range)) {
+    if (lze_getoption(L, range, "offset") != LUA_TNIL)
+      lze_range_triple(L, k->head.name, -1, "offset", 0, from);
+    lua_pop(L, 1);
+  }
+  for (int d = 0; d < dims; d++)
+    check_int32(L, k->head.name, "the last index of the range", "",
+                from[d] + size[d]);
+}
+
 /* The variant for a launch: found, or compiled; its hidden arguments are
    pushed. */
 static Variant *choose_variant(lua_State *L, LuaKernel *k, int kernel,
@@ -809,6 +839,7 @@ static Variant *choose_variant(lua_State *L, LuaKernel *k, int kernel,
   lua_Integer size[3];
   int dims = lze_range_triple(L, k->head.name, range, "global size", 0, size);
   int indices = index_count(L, k, dims, count);
+  check_indices(L, k, range, dims, size);
   if (k->declared_count >= 0) check_given(L, k, indices, range, count);
   Request r = {k, find_place(L, k, own, place, range, count), indices, count,
                checked};
@@ -905,7 +936,8 @@ static NOINLINE bool plain_takes(lua_State *L, Variant *v, int range,
                                  int top) {
   const lze_Kernel *k = v->box->kernel;
   if (k == NULL || k->o.closed || v->count != top - range - 1 ||
-      lua_type(L, range) != LUA_TNUMBER)
+      lua_type(L, range) != LUA_TNUMBER ||
+      (v->int32 && lua_tonumber(L, range) > INT32_MAX))
     return false;
   const uint64_t now = v->box->state->buffers_gone;
   const bool same = v->seen_at == now;
@@ -932,6 +964,7 @@ static bool plain_push(lua_State *L, int kernel, const Variant *v,
   for (; h < end; h++) {
     if (h->argument != 0) {
       const lze_Buffer *b = lua_touserdata(L, range + (int)h->argument);
+      if (v->int32 && b->count > INT32_MAX) return false;
       lua_pushinteger(L, b->count);
     } else if (lua_getupvalue(L, top, (int)h->path->upvalue) == NULL ||
                !takes_number(L, -1, h->element < LZC_HALF, h->typed)) {
