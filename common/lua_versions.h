@@ -7,6 +7,20 @@
 
 #include <lua.h>
 
+/* How the CallInfo of an active function begins, in all releases of 5.4 and
+   5.5. */
+typedef struct lua_Active {
+  void *function, *top;
+  struct lua_Active *previous, *next;
+  const void *instruction;      /* the next one of a Lua function */
+} lua_Active;
+
+/* Which instruction an active Lua function is at.  It is only good to be
+   compared: lua_getinfo tells lines apart, but not the calls in one line. */
+static inline const void *lua_instruction(const lua_Debug *ar) {
+  return ((const lua_Active *)(const void *)ar->i_ci)->instruction;
+}
+
 /* The collector's state before it was paused, which lua_let_go restores; *owed
    collects the debt of earlier pauses. */
 typedef struct lua_Held {

@@ -318,7 +318,7 @@ local function run_group(run, group, items)
   local waiting
   repeat
     waiting = 0
-    local first, differs
+    local first, by, differs
     local ended = 0
     for _, it in ipairs(items) do
       if it.thread then
@@ -326,10 +326,11 @@ local function run_group(run, group, items)
         it.atomic = false
         local at, message = C.go(it.thread, run.arguments(it))
         if at then
+          local calls = message
           waiting = waiting + 1
           it.began = true
-          if first and at ~= first then differs = at end
-          first = first or at
+          first, by = first or at, by or calls
+          if calls ~= by then differs = at end
         else
           it.thread = nil
           if message ~= nil then
@@ -347,7 +348,8 @@ local function run_group(run, group, items)
         .. "of a group never come", ended, total))
     elseif differs then
       find(run, first, "barrier", format("barrier: other work-items of "
-        .. "the group wait at %s", differs:gsub(": $", "")))
+        .. "the group wait at %s", differs == first and
+        "this line by another call" or differs:gsub(": $", "")))
     end
     group.epoch = group.epoch + 1
   until waiting == 0

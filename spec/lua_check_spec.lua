@@ -290,6 +290,41 @@ describe("k:check", function()
       .. "wait at .*:%d+$", list[1])
   end)
 
+  it("tells barriers apart that are reached by different calls", function()
+    local function sync() w.barrier() end
+    local function deep(n) sync() return n end
+    local function wrong(f)
+      local list = found(lze.kernel(f, {name = "k"})
+        :check({16, group = 8}, floats(0)))
+      return #list == 1 and list[1]:match "^kernel k: barrier: (.*)$" or
+        table.concat(list, "\n")
+    end
+    local text = "other work-items of the group wait at this line by another "
+      .. "call"
+    assert.equal(text, wrong(function(z)
+      if w.local_id() > 3 then w.barrier() else w.barrier() end
+      z[1] = 0
+    end))
+    assert.equal(text, wrong(function(z)
+      if w.local_id() > 3 then
+        sync()
+      else
+        sync()
+      end
+      z[1] = 0
+    end))
+    assert.equal(text, wrong(function(z)
+      z[1] = w.local_id() > 3 and deep(0) or w.local_id() < 4 and deep(0) or 0
+    end))
+    assert.equal("", wrong(function(z)
+      for k = 1, 4 do
+        if k % 2 == 0 then sync() else w.barrier() end
+        w.barrier() w.barrier()
+      end
+      z[1] = deep(0)
+    end))
+  end)
+
   it("finds division of integers by zero and reals that are not whole",
     function()
       local z = lze.buffer("int", {1, 0, 2})

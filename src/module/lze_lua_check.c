@@ -14,6 +14,8 @@
 #include "run/lze_buffer.h"
 #include "run/lze_kernel.h"
 
+#include "lua_versions.h"
+
 #include <string.h>
 
 /* --- primitives ----------------------------------------------------------- */
@@ -90,7 +92,8 @@ static int check_thread(lua_State *L) {
   return 1;
 }
 
-/* go(thread, ...) -> where it waits at a barrier | nil, what it raised | nil.
+/* go(thread, ...) -> where it waits at a barrier, and by which calls it came
+   there | nil, what it raised | nil.
    That memory ran out is no finding about the function: it is raised. */
 static int check_go(lua_State *L) {
   lua_State *L1 = lua_tothread(L, 1);
@@ -103,8 +106,8 @@ static int check_go(lua_State *L) {
     if (lze_run_hook(L) != LUA_OK) return lua_error(L);
   }
   if (status == LUA_YIELD) {
-    lua_xmove(L1, L, 1);
-    return 1;
+    lua_xmove(L1, L, results);
+    return results;
   }
   lua_pushnil(L);
   if (status == LUA_OK) return 1;
@@ -170,11 +173,25 @@ static const lze_Script script = {"lze check.lua", check_text,
 
 bool lze_is_work_item(lua_State *L) { return lze_state(L)->work_item; }
 
+/* Push text that is the same for the same calls: the instruction that each
+   active function is at, from the caller of this one on. [-0, +1] */
+static void push_calls(lua_State *L) {
+  luaL_Buffer b;
+  lua_Debug ar;
+  luaL_buffinit(L, &b);
+  for (int level = 1; lua_getstack(L, level, &ar); level++) {
+    const void *at = lua_instruction(&ar);
+    luaL_addlstring(&b, (const char *)&at, sizeof at);
+  }
+  luaL_pushresult(&b);
+}
+
 int lze_ask_work_item(lua_State *L, const char *name) {
   if (strcmp(name, "barrier") == 0) {
     lua_settop(L, 0);
     luaL_where(L, 1);
-    return lua_yield(L, 1);
+    push_calls(L);
+    return lua_yield(L, 2);
   }
   lua_pushstring(L, name);
   lua_insert(L, 1);
