@@ -253,6 +253,7 @@ static void compile(compiler *c, lzc_element *types, lzc_result *result) {
   const char *name = input->options.name;
   c->entry = arena_text(c->a, SPIRV_LUA_ENTRY "%s",
                         name != NULL ? name : "kernel");
+  find_endless(c, in);
   if (c->entry != NULL) write_module(c, in, types);
   ask_of_indices(c);
 }

@@ -108,6 +108,7 @@ typedef struct instance {
   type *entry;               /* per block and register; T_NONE: unreached */
   int *where;                /* likewise: the line that set it */
   char *dirty;
+  char *ways;                /* per block: bits of .next, which it goes to */
   char *tested;              /* by instruction, of loads: 0 not asked yet, 1
                                 not looked at for nil, 2 looked at */
   /* Of the last question where a value goes: blocks and registers it is in at
@@ -332,6 +333,8 @@ unsigned call_builtin(compiler *c, unsigned builtin, unsigned base,
 instance *instance_new(compiler *c, instance *parent, const proto *p,
                        const void *function, const char *name);
 void analyse_instance(compiler *c, instance *in);
+/* Finds loops in it, and in what it calls, that no way leads out of. */
+void find_endless(compiler *c, instance *in);
 /* Of the kernel and all that it calls. */
 void analyse_all(compiler *c, instance *in);
 /* FORPREP and FORLOOP: the condition under which the body runs (again). */

@@ -32,6 +32,7 @@ instance *instance_new(compiler *c, instance *parent, const proto *p,
   in->entry = arena_new(c->a, n * p->width + 1, sizeof(type));
   in->where = arena_new(c->a, n * p->width + 1, sizeof(int));
   in->dirty = arena_new(c->a, n + 1, 1);
+  in->ways = arena_new(c->a, n + 1, 1);
   in->tested = arena_new(c->a, p->code_count, 1);
   in->arguments = arena_new(c->a, p->parameters + 1, sizeof(type));
   in->results = arena_new(c->a, 256, sizeof(type));
@@ -128,6 +129,13 @@ static void analyse_step(compiler *c, const proto *p, size_t pc) {
   }
 }
 
+/* A block goes to one of its next ones. */
+static void take(compiler *c, instance *in, int number, int way) {
+  int to = in->f->blocks[number].next[way];
+  if (to >= 0) in->ways[number] |= (char)(1 << way);
+  flow_into(c, in, to);
+}
+
 static void walk(compiler *c, instance *in, int number) {
   const block *b = &in->f->blocks[number];
   const proto *p = in->p;
@@ -154,26 +162,26 @@ static void walk(compiler *c, instance *in, int number) {
     if (outcome != 0) {
       c->state[reg] = yes;
       if (op == OP_TESTSET) c->state[a] = yes;
-      flow_into(c, in, b->next[0]);
+      take(c, in, number, 0);
     }
     if (op == OP_TESTSET) c->state[a] = was;
     c->state[reg] = no;
-    if (outcome != 1) flow_into(c, in, b->next[1]);
+    if (outcome != 1) take(c, in, number, 1);
     return;
   }
   switch (op) {
     case OP_JMP: break;
     case OP_FORPREP:
       loop_prepare(c, pc);
-      flow_into(c, in, b->next[0]);
+      take(c, in, number, 0);
       loop_leave(c, a);
-      flow_into(c, in, b->next[1]);
+      take(c, in, number, 1);
       return;
     case OP_FORLOOP:
       loop_next(c, pc);
-      flow_into(c, in, b->next[0]);
+      take(c, in, number, 0);
       loop_leave(c, a);
-      flow_into(c, in, b->next[1]);
+      take(c, in, number, 1);
       return;
     case OP_RETURN0: returned(c, in, a, 0); return;
     case OP_RETURN1: returned(c, in, a, 1); return;
@@ -187,7 +195,7 @@ static void walk(compiler *c, instance *in, int number) {
       return;
     default: analyse_step(c, p, pc);
   }
-  flow_into(c, in, b->next[0]);
+  take(c, in, number, 0);
 }
 
 /* Makes all of an instance be looked at again. */
@@ -233,6 +241,36 @@ void analyse_instance(compiler *c, instance *in) {
   c->state = state;
   c->where = where;
   c->line = line;
+}
+
+/* Drivers compile nothing of a kernel with barriers and a block that no way leads
+   out of, although it is never entered (PoCL). */
+void find_endless(compiler *c, instance *in) {
+  const flow *f = in->f;
+  instance *was = c->at;
+  char *ends = arena_new(c->a, (size_t)f->count + 1, 1);
+  if (ends == NULL) return;
+  for (bool again = true; again;) {
+    again = false;
+    for (int i = f->reached - 1; i >= 0; i--) {
+      const block *b = &f->blocks[f->order[i]];
+      opcode op = GET_OP(in->p->code[b->end - 1]);
+      bool end = op >= OP_TAILCALL && op <= OP_RETURN1;
+      for (int k = 0; k < 2; k++)
+        end |= (in->ways[f->order[i]] >> k & 1) && ends[b->next[k]];
+      again |= end && !ends[f->order[i]];
+      ends[f->order[i]] = end;
+    }
+  }
+  c->at = in;
+  for (int b = 0; b < f->count; b++) {
+    if (!f->blocks[b].is_loop || in->dirty[b] == 0 || ends[b]) continue;
+    c->line = in->p->lines != NULL ? in->p->lines[f->blocks[b].first] : 0;
+    finding(c, NULL, "a loop never ends: nothing leads out of it");
+  }
+  for (size_t pc = 0; pc < in->p->code_count; pc++)
+    if (in->children[pc] != NULL) find_endless(c, in->children[pc]);
+  c->at = was;
 }
 
 /* --- calls ---------------------------------------------------------------- */
