@@ -106,6 +106,9 @@ static bool task_build(const char *task, size_t size, tool_text *log)
   if (shapes == NULL || head.binary_size != (uint64_t)(end - p)) return false;
   if (*shapes != '\0') setenv("POCL_BINARY_SPECIALIZE_WG", shapes, 1);
   zocl_device *device = device_find(version, name);
+  /* No kernel runs here, and the threads whose stacks would be asked for may be
+     gone. */
+  if (device != NULL) atomic_store(&device->driver->stack, SIZE_MAX);
   return device != NULL && zocl_module_try(device, p, (size_t)(end - p), log);
 }
 

@@ -164,6 +164,9 @@ typedef struct spirv_kernel {
   size_t local_bytes;           /* static Workgroup variables it reaches */
   size_t private_bytes;         /* a work-item's arrays and structs in the
                                    functions it reaches, once each */
+  size_t waiting_bytes;         /* other values that may live across a barrier,
+                                   likewise: variables, and what more than one
+                                   block uses */
   /* Accesses to global memory by neighbours along x, y or z: `beside` counts
      those within 64 bytes of each other, `apart` those further away or at
      unknown places. Accesses in loops count more. An access with the same

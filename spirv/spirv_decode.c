@@ -641,6 +641,17 @@ static size_t variable_size(const reader *r, const spirv_instruction *i)
   return type == NULL ? 0 : r->info[type - r->ins].bytes;
 }
 
+/* The size of what an instruction makes if a compiler may have to keep it from
+   one block to another: a variable that is not an array, or a value. */
+static size_t value_size(const reader *r, const spirv_instruction *i)
+{
+  if (i->opcode == SpvOpVariable)
+    return is_variable_in(i, SpvStorageClassFunction) ? variable_size(r, i) : 0;
+  const spirv_instruction *type =
+    i->opcode == SpvOpFunctionParameter ? NULL : def_of(r, i->result_type);
+  return type == NULL ? 0 : r->info[type - r->ins].bytes;
+}
+
 /* Returns true for a work-item's variable that a compiler may have to keep in
    memory. */
 static bool is_private_array(const reader *r, const spirv_instruction *i)
@@ -674,7 +685,10 @@ bool spirv_study_functions(reader *r)
 {
   uint32_t *uses = scratch(r, r->id_words, sizeof *uses);
   uint32_t *callees = keep(r, r->id_words, sizeof *callees);
-  if (uses == NULL || callees == NULL)
+  /* Each instruction's block, or COUNTED once its value is. */
+  const uint32_t COUNTED = UINT32_MAX;
+  uint32_t *home = scratch(r, r->ins_count, sizeof *home), block = 0;
+  if (uses == NULL || callees == NULL || home == NULL)
     return out_of_memory(r);
   for (uint32_t n = 0; n < r->function_count; n++) {
     spirv_function *f = &r->functions[n];
@@ -690,6 +704,15 @@ bool spirv_study_functions(reader *r)
     for (uint32_t k = more->at; k < more->end; k++) {
       const spirv_instruction *i = &r->ins[k];
       body = body || i->opcode == SpvOpLabel;
+      block += i->opcode == SpvOpLabel;
+      if (is_private_array(r, i)) {
+        home[k] = COUNTED;
+      } else if (i->opcode == SpvOpVariable || i->opcode == SpvOpPhi) {
+        more->waiting_bytes += home[k] != COUNTED ? value_size(r, i) : 0;
+        home[k] = COUNTED;
+      } else if (home[k] != COUNTED) {
+        home[k] = block;
+      }
       more->features |= spirv_features_of(r, i);
       if (is_private_array(r, i))
         more->private_bytes += variable_size(r, i);
@@ -705,6 +728,11 @@ bool spirv_study_functions(reader *r)
         bool function = r->ins[d].opcode == SpvOpFunction;
         if (callee != function)
           more->features |= SPIRV_USES_UNKNOWN_CALL;
+        if (d >= more->at && d < more->end && home[d] != block &&
+            home[d] != COUNTED) {
+          more->waiting_bytes += value_size(r, &r->ins[d]);
+          home[d] = COUNTED;
+        }
         if (r->info[d].seen == r->round || (r->info[d].owner != 0 && !function))
           continue;
         r->info[d].seen = r->round;
@@ -827,6 +855,7 @@ void spirv_reach(reader *r, spirv_kernel *kernel, uint32_t *todo)
       kernel->builtins |= more->builtins;
       kernel->features |= more->features;
       kernel->private_bytes += more->private_bytes;
+      kernel->waiting_bytes += more->waiting_bytes;
       for (int d = 0; d < 3; d++) {
         kernel->beside[d] = add_counts(kernel->beside[d], more->beside[d]);
         kernel->apart[d] = add_counts(kernel->apart[d], more->apart[d]);

@@ -87,7 +87,7 @@ typedef struct function_info {
   const uint32_t *uses;      /* what else it mentions, by instruction */
   uint32_t use_count;
   uint32_t builtins, features; /* of its own body */
-  size_t private_bytes;      /* likewise */
+  size_t private_bytes, waiting_bytes; /* likewise */
   uint32_t kernel;           /* 1 + index of the first kernel it is */
   uint32_t local_size[3], local_hint[3], subgroup;
   /* Of its own body, as in spirv_kernel. */

@@ -153,6 +153,13 @@ bool zocl_thread_start(pthread_t *thread, void *(*run)(void *), void *args);
    caller's has.  The thread has the caller's signal mask, as have those that
    the function starts.  False if the thread cannot be started. */
 bool zocl_thread_run(void (*run)(void));
+/* Give threads that are started without a size of their own stacks of at least
+   `bytes` until zocl_stack_restore.  *was becomes the size to restore, or 0 where
+   nothing is changed: address space is limited here. */
+void zocl_stack_raise(size_t bytes, size_t *was);
+void zocl_stack_restore(size_t was);
+/* The size of the calling thread's stack; 0: unknown. */
+size_t zocl_stack_size(void);
 
 /* True in a process forked after initialisation: OpenCL's threads do not
    exist there, so that nothing may be called and nothing waited for. */

@@ -33,6 +33,7 @@ struct _ze_driver_handle_t {
   const zocl_memory *memory; /* how its devices have memory */
   zocl_usm usm;
   unsigned llvm;         /* the LLVM version it says it has, or 0 */
+  _Atomic size_t stack;  /* of a thread of PoCL's; 0: not asked yet */
   char version[256];     /* CL_PLATFORM_VERSION */
   char name[64];         /* CL_PLATFORM_NAME */
   bool clock_known;      /* under a lock of zocl_stream.c */

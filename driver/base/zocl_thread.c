@@ -5,6 +5,7 @@
 #include "base/zocl_base.h"
 
 #include <signal.h>
+#include <sys/resource.h>
 
 bool zocl_thread_start(pthread_t *thread, void *(*run)(void *), void *args)
 {
@@ -39,6 +40,41 @@ bool zocl_thread_run(void (*run)(void))
   pthread_attr_destroy(&attributes);
   if (started) pthread_join(thread, NULL);
   return started;
+}
+
+void zocl_stack_raise(size_t bytes, size_t *was)
+{
+  struct rlimit space;
+  pthread_attr_t all;
+  *was = 0;
+  if (getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur != RLIM_INFINITY ||
+      pthread_getattr_default_np(&all) != 0)
+    return;
+  size_t now = 0;
+  if (pthread_attr_getstacksize(&all, &now) == 0 && now < bytes &&
+      pthread_attr_setstacksize(&all, bytes) == 0 &&
+      pthread_setattr_default_np(&all) == 0)
+    *was = now;
+  pthread_attr_destroy(&all);
+}
+
+void zocl_stack_restore(size_t was)
+{
+  pthread_attr_t all;
+  if (was == 0 || pthread_getattr_default_np(&all) != 0) return;
+  if (pthread_attr_setstacksize(&all, was) == 0)
+    pthread_setattr_default_np(&all);
+  pthread_attr_destroy(&all);
+}
+
+size_t zocl_stack_size(void)
+{
+  pthread_attr_t own;
+  size_t size = 0;
+  if (pthread_getattr_np(pthread_self(), &own) != 0) return 0;
+  if (pthread_attr_getstacksize(&own, &size) != 0) size = 0;
+  pthread_attr_destroy(&own);
+  return size;
 }
 
 static atomic_bool forked;

@@ -96,19 +96,27 @@ fail:
   return NULL;
 }
 
+/* PoCL has what the work-items of a group keep across a barrier, and their
+   arrays, on the stack of the thread that runs the group: so many KiB for each
+   of 4096.  Memory is only used as far as a stack is. */
+enum { THREAD_STACK = 4096 * (16 << 10) };
+
 /* On a thread of its own: PoCL finds its devices with 70 KiB of stack, which
    the caller may not have (ulimit -s). */
 static void initialise(void)
 {
   zocl_platform platforms[MAX_DRIVERS];
+  size_t stack;
   zocl_ext.initialise();
   zocl_fail(0, "no OpenCL device");
+  zocl_stack_raise(THREAD_STACK, &stack);
   size_t n = zocl_knobs_read() ? zocl_opencl_platforms(platforms, MAX_DRIVERS)
                                : 0;
   for (size_t i = 0; i < n; i++) {
     zocl_driver *driver = driver_new(&platforms[i]);
     if (driver != NULL) state.drivers[state.count++] = driver;
   }
+  zocl_stack_restore(stack);
   if (state.count == 0)
     snprintf(state.why, sizeof state.why, "%s", zocl_last_error());
   else

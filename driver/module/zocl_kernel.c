@@ -32,16 +32,53 @@ static void kernel_free(zocl_kernel *kernel)
   free(kernel);
 }
 
-/* How many bytes the private arrays of a group may have.  PoCL has them on the
-   stack of the thread that runs the group, which has the system's size (glibc's
-   where that is unlimited: 2 MiB), and does not look whether it suffices. */
-static uint64_t array_room(const zocl_device *device)
+static void CL_CALLBACK tell_stack(void *args)
 {
+  size_t *to;
+  memcpy(&to, args, sizeof to);
+  *to = zocl_stack_size();
+}
+
+/* Ask a thread of PoCL's how large its stack is: the program may have started
+   these threads before this driver could give them a larger one. */
+static size_t thread_stack(const zocl_device *device)
+{
+  zocl_driver *driver = device->driver;
+  size_t size = atomic_load(&driver->stack);
+  if (size != 0) return size;
+  cl_int error;
+  size_t *to = &size;
+  cl_command_queue queue =
+      device->native ? driver->cl->clCreateCommandQueueWithProperties(
+                           driver->context, device->queue_id, NULL, &error)
+                     : NULL;
+  if (queue != NULL) {
+    driver->cl->clEnqueueNativeKernel(queue, tell_stack, &to, sizeof to, 0, NULL,
+                                      NULL, 0, NULL, NULL);
+    driver->cl->clFinish(queue);
+    driver->cl->clReleaseCommandQueue(queue);
+  }
   struct rlimit stack;
-  if (!device->driver->pocl || !(device->type & CL_DEVICE_TYPE_CPU) ||
-      getrlimit(RLIMIT_STACK, &stack) != 0)
+  if (size == 0 && getrlimit(RLIMIT_STACK, &stack) == 0)
+    size = stack.rlim_cur == RLIM_INFINITY ? 2 << 20 : stack.rlim_cur;
+  atomic_store(&driver->stack, size);
+  return size;
+}
+
+/* How many bytes of a group's work-items PoCL has on the stack of the thread
+   that runs the group: private arrays and, in kernels with barriers, what lives
+   across these.  It does not look whether the stack suffices. */
+static uint64_t stack_bytes(const spirv_kernel *info)
+{
+  bool waits = info->features & SPIRV_USES_BARRIER;
+  return info->private_bytes + (waits ? info->waiting_bytes : 0);
+}
+
+static uint64_t stack_room(const zocl_device *device)
+{
+  if (!device->driver->pocl || !(device->type & CL_DEVICE_TYPE_CPU))
     return UINT64_MAX;
-  return (stack.rlim_cur == RLIM_INFINITY ? 2 << 20 : stack.rlim_cur) / 4 * 3;
+  return thread_stack(device) / 4 * 3;
 }
 
 ze_result_t zocl_KernelCreate(ze_module_handle_t module,
@@ -108,12 +145,13 @@ ze_result_t zocl_KernelCreate(ze_module_handle_t module,
   cl->clGetKernelWorkGroupInfo(made->id, device->id, CL_KERNEL_WORK_GROUP_SIZE,
                                sizeof max, &max, NULL);
   if (max == 0 || max > device->max_group) max = device->max_group;
-  const uint64_t room = array_room(device), each = info->private_bytes;
+  const uint64_t each = stack_bytes(info);
+  const uint64_t room = each > 0 ? stack_room(device) : 0;
   if (each > room) {
     kernel_free(made);
     return zocl_fail(ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY,
-                     "kernel %s has private arrays of %llu bytes, there are "
-                     "%llu: three quarters of a thread's stack (ulimit -s)",
+                     "kernel %s has private arrays and values of %llu bytes, "
+                     "there are %llu: three quarters of a thread's stack",
                      info->name, (unsigned long long)each,
                      (unsigned long long)room);
   }
