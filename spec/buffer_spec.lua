@@ -223,15 +223,40 @@ describe("the fields of a buffer", function()
 end)
 
 describe("an element", function()
-  it("that is a vector is read as a copy, which writes nothing", function()
+  it("that is a vector is a copy, and what is set in it is written", function()
     local x = lze.buffer("float4", {{1, 2, 3, 4}, {5, 6, 7, 8}})
     local copy = x[1]
     copy[2] = 99
-    x[2][3] = 99
-    assert.same({1, 99, 3, 4}, copy)
-    assert.same({{1, 2, 3, 4}, {5, 6, 7, 8}}, x:read())
-    x[1] = copy
-    assert.same({1, 99, 3, 4}, x[1])
+    x[2][3] = 77
+    assert.same({{1, 99, 3, 4}, {5, 6, 77, 8}}, x:read())
+    x[1] = {0, 0, 0, 0}
+    assert.same({1.0, 99.0, 3.0, 4.0}, {table.unpack(copy)})
+    x[1], x[2] = x[2], copy
+    assert.same({{5, 6, 77, 8}, {1, 99, 3, 4}}, x:read())
+    local other = lze.buffer("double4", 1)
+    other:write {x[2]}
+    other[1][1] = other[1][1] + 1
+    other:view():fill(other[1])
+    assert.same({{2, 99, 3, 4}}, other:read())
+    local seen = {}
+    for i, v in pairs(copy) do seen[i] = v end
+    assert.same({1.0, 99.0, 3.0, 4.0}, seen)
+    assert.equal("1.0 99.0 3.0 4.0", table.concat(copy, " "))
+    assert.equal(4, #copy)
+    assert.is_nil(copy[5])
+    assert.equal("{1.0, 99.0, 3.0, 4.0}", tostring(copy))
+    assert.equal("a vector of 4 has no element integer 5",
+      expect.misuse(function() x[1][5] = 1 end))
+    assert.equal("index 2: float expected, got string 'a'",
+      expect.misuse(function() x[1][2] = "a" end))
+    local body = lze.buffer(lze.struct "int n; float2 at",
+      {{n = 1, at = {1, 2}}})
+    body[1].at[2] = 7
+    assert.same({{n = 1, at = {1, 7}}}, body:read())
+    x:close()
+    assert.equal("the buffer of this element is closed",
+      expect.misuse(function() copy[1] = 1 end))
+    assert.equal(99, copy[2])
   end)
 
   it("is read and written by a 1-based index", function()
@@ -280,7 +305,7 @@ describe("an element", function()
 
   it("serves pairs", function()
     local x, seen = lze.buffer("int2", {{1, 2}, {3, 4}, {5, 6}}), {}
-    for i, v in pairs(x) do seen[i] = v end
+    for i, v in pairs(x) do seen[i] = {table.unpack(v)} end
     assert.same({{1, 2}, {3, 4}, {5, 6}}, seen)
     for _ in pairs(lze.buffer("int", 0)) do error "one of none" end
     assert.equal("a device buffer has no elements on the host: use :read or " ..

@@ -482,7 +482,7 @@ describe("kernels with images", function()
     local out = lze.buffer("float4", 1)
     local function seen(format, pixel)
       mod.channels(1, lze.image(format, {1, 1}):write {pixel}, out)
-      return out[1]
+      return {table.unpack(out[1])}
     end
     assert.same({1, 0, 0.2, 0.4}, (function()
       local v = seen("rgba8unorm", {255, 0, 51, 102})

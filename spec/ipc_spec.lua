@@ -54,7 +54,7 @@ describe("x:export 'process'", function()
       print(#y, y[2], y.type)
       y[8] = 5
     ]], x:view(999, 1000, "float"):export "process"))
-    assert.same({0, 0, 0, 5}, x[1000])
+    assert.same({0, 0, 0, 5}, {table.unpack(x[1000])})
   end)
 
   it("is of no use when its process has ended", function()

@@ -352,7 +352,11 @@ static void buffer_push_element(lua_State *L, const lze_Buffer *b,
   char element[16 * 8];
   memcpy(element, lze_buffer_data(b) + position * b->type->bytes,
          b->type->bytes);
-  lze_type_push(L, b->type, element);
+  if (b->type->lanes > 1)
+    lze_push_vector(L, 1, b->type, b->offset + position * b->type->bytes,
+                    element);
+  else
+    lze_type_push(L, b->type, element);
 }
 
 static int buffer_index(lua_State *L) {

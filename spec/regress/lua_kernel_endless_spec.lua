@@ -1,5 +1,5 @@
--- lua_kernel_endless_spec.lua - of a kernel with a barrier and a loop that never
--- ends PoCL compiled nothing, and jumped there, although the loop never began.
+-- lua_kernel_endless_spec.lua - of a kernel with a barrier and an endless loop
+-- PoCL compiled nothing, and jumped there, although the loop never began.
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
@@ -47,10 +47,10 @@ describe("a loop in a kernel in Lua", function()
       end
       w.barrier()
       repeat n = n + 1 until n > 10
-      while true do
-        n = n + 1
-        if n > 20 then x[i] = n return end
-      end
+      ::again::
+      n = n + 1
+      if n > 20 then x[i] = n return end
+      goto again
     end)(8, x)
     assert.equal(21, x[8])
     lze.kernel(function(i, x) while no do while true do x[i] = 0 end end end)(8,

@@ -1,5 +1,5 @@
--- lua_kernel_limits_spec.lua - values that a kernel in Lua cannot hold, which it
--- once took to be others.
+-- lua_kernel_limits_spec.lua - values that a kernel in Lua cannot hold, which
+-- it once took to be others.
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"

@@ -328,17 +328,39 @@ void lze_type_push(lua_State *L, const lze_Type *t, const void *p) {
   }
 }
 
+const char lze_vector_key = 0;
+
+lze_Vector *lze_test_vector(lua_State *L, int index) {
+  if (!lua_istable(L, index)) return NULL;
+  lua_rawgetp(L, index, &lze_vector_key);
+  lze_Vector *v = lua_touserdata(L, -1);
+  lua_pop(L, 1);
+  return v;
+}
+
+/* How many numbers the table at `index` has, and the i-th of them. [-0, +1] */
+static lua_Unsigned table_lanes(lua_State *L, int index) {
+  const lze_Vector *v = lze_test_vector(L, index);
+  return v != NULL ? v->type->lanes : (lua_Unsigned)lua_rawlen(L, index);
+}
+
+static void push_lane(lua_State *L, int index, int i) {
+  const lze_Vector *v = lze_test_vector(L, index);
+  if (v == NULL) lua_rawgeti(L, index, i);
+  else if (i > v->type->lanes) lua_pushnil(L);
+  else scalar_push(L, v->type->scalar,
+                   v->bytes + (i - 1) * v->type->scalar_bytes);
+}
+
 /* Store the value at `index`, or say which lane of its table will not do: from
    1 on, 0 where it is not the lanes; -1 when it is stored. */
 static int element_store(lua_State *L, const lze_Type *t, int index, void *p) {
   if (t->lanes == 1) return scalar_store(L, t->scalar, index, p) ? -1 : 0;
-  if (!lua_istable(L, index) ||
-      (lua_Unsigned)lua_rawlen(L, index) > t->lanes)
-    return 0;
+  if (!lua_istable(L, index) || table_lanes(L, index) > t->lanes) return 0;
   char element[16 * 8] = {0}; /* the padding lane of a vector of 3 is 0 */
   index = lua_absindex(L, index);
   for (int i = 0; i < t->lanes; i++) {
-    lua_rawgeti(L, index, i + 1);
+    push_lane(L, index, i + 1);
     bool good = scalar_store(L, t->scalar, -1, element + i * t->scalar_bytes);
     lua_pop(L, 1);
     if (!good) return i + 1;
@@ -359,14 +381,14 @@ bool lze_type_store(lua_State *L, const lze_Type *t, int index, void *p) {
   if (t->lanes == 1) {
     scalar_complain(L, t, index);
   } else if (lane > 0) {
-    lua_rawgeti(L, index, lane);
+    push_lane(L, index, lane);
     scalar_complain(L, t, -1);
     lua_pushfstring(L, "lane %d: %s", lane, lua_tostring(L, -1));
     lua_replace(L, -3);
     lua_pop(L, 1);
   } else if (lua_istable(L, index)) {
     lua_pushfstring(L, "%s expected (a table of %d), got one of %I", t->name,
-                    t->lanes, (LUAI_UACINT)lua_rawlen(L, index));
+                    t->lanes, (LUAI_UACINT)table_lanes(L, index));
   } else {
     lua_pushfstring(L, "%s expected (a table of %d), got %s", t->name,
                     t->lanes, lze_describe(L, index));

@@ -40,6 +40,15 @@ uint32_t lze_type_align(const lze_Type *t);
 void lze_type_push(lua_State *L, const lze_Type *t, const void *p);
 /* Store the value at `index` into p, or leave that and return false.  Nothing
    of Lua's runs. */
+/* The table of a vector that lies in a buffer, see lze_element.c, has one of
+   these, a copy, at this key. */
+typedef struct lze_Vector {
+  const lze_Type *type;
+  char bytes[16 * 8];
+} lze_Vector;
+extern const char lze_vector_key;
+/* It, if there is one at `index`; else NULL. */
+lze_Vector *lze_test_vector(lua_State *L, int index);
 bool lze_type_try(lua_State *L, const lze_Type *t, int index, void *p);
 /* Store the value at `index` into p.  False when it does not fit, with what
    is wrong pushed as a string ("expected ..., got ..."); p is untouched.  For a

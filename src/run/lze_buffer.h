@@ -299,6 +299,11 @@ lze_Command *lze_copy_on(lua_State *L, int arg);
 extern const char *const lze_usage_names[];
 /* lze_element.c: push the struct at byte `offset` of the storage of the buffer
    at `buffer`, as a place in it. [-0, +1] */
+/* Push the table of a vector with the value at p, which lies at `offset` of the
+   storage of the buffer at `buffer`: what is assigned in it is written there,
+   too. [-0, +1] */
+void lze_push_vector(lua_State *L, int buffer, const lze_Type *type,
+                     size_t offset, const void *p);
 void lze_push_element(lua_State *L, int buffer, const lze_Type *type,
                       size_t offset);
 /* Add the text of the value at p. [-0, +0] but for the buffer's */

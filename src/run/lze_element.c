@@ -1,6 +1,7 @@
 /*
  * lze_element.c - x[i] of a buffer of structs: a place in it, by whose names
- * its fields are read and written.
+ * its fields are read and written; and of a buffer of vectors: a table with a
+ * copy of the vector, through which its lanes are written.
  * SPDX-License-Identifier: MIT
  */
 #include "base/lze_error.h"
@@ -64,6 +65,123 @@ void lze_push_element(lua_State *L, int buffer, const lze_Type *type,
   lua_setiuservalue(L, -2, 1);
 }
 
+/* --- vectors -------------------------------------------------------------- */
+
+/* What the table of a vector has at lze_vector_key; the buffer is its user
+   value 1. */
+typedef struct Vector {
+  lze_Vector base;
+  size_t offset;          /* bytes into the storage */
+} Vector;
+
+/* The registry's metatable of these tables. */
+static const char vector_meta = 0;
+
+void lze_push_vector(lua_State *L, int buffer, const lze_Type *type,
+                     size_t offset, const void *p) {
+  luaL_checkstack(L, 3, NULL);
+  buffer = lua_absindex(L, buffer);
+  lua_createtable(L, 0, 1);
+  Vector *v = lua_newuserdatauv(L, sizeof *v, 1);
+  v->base.type = type;
+  v->offset = offset;
+  memcpy(v->base.bytes, p, type->bytes);
+  lua_pushvalue(L, buffer);
+  lua_setiuservalue(L, -2, 1);
+  lua_rawsetp(L, -2, &lze_vector_key);
+  lua_rawgetp(L, LUA_REGISTRYINDEX, &vector_meta);
+  lua_setmetatable(L, -2);
+}
+
+static Vector *check_vector(lua_State *L) {
+  Vector *v = (Vector *)(void *)lze_test_vector(L, 1);
+  if (v == NULL) lze_argerror(L, 1, "the table of a vector expected");
+  return v;
+}
+
+/* The lane that the key at 2 names, from 0; -1: none. */
+static int vector_lane(lua_State *L, const Vector *v) {
+  int exact;
+  lua_Integer i = lua_tointegerx(L, 2, &exact);
+  bool is = exact && lua_type(L, 2) == LUA_TNUMBER;
+  return is && i >= 1 && i <= v->base.type->lanes ? (int)i - 1 : -1;
+}
+
+static char *lane_bytes(Vector *v, int lane) {
+  return v->base.bytes + lane * v->base.type->scalar_bytes;
+}
+
+static int vector_index(lua_State *L) {
+  Vector *v = check_vector(L);
+  int lane = vector_lane(L, v);
+  if (lane < 0) return 0;
+  lze_type_push(L, lze_type_of(v->base.type->scalar, 1), lane_bytes(v, lane));
+  return 1;
+}
+
+static int vector_newindex(lua_State *L) {
+  Vector *v = check_vector(L);
+  int lane = vector_lane(L, v);
+  const lze_Type *t = lze_type_of(v->base.type->scalar, 1);
+  if (lane < 0)
+    luaL_error(L, "a vector of %d has no element %s", v->base.type->lanes,
+               lze_describe(L, 2));
+  if (!lze_type_store(L, t, 3, lane_bytes(v, lane)))
+    luaL_error(L, "index %d: %s", lane + 1, lua_tostring(L, -1));
+  lua_rawgetp(L, 1, &lze_vector_key);
+  memcpy(element_bytes(L, -1, v->offset + (size_t)lane * t->bytes, t->bytes,
+                       true), lane_bytes(v, lane), t->bytes);
+  return 0;
+}
+
+static int vector_len(lua_State *L) {
+  lua_pushinteger(L, check_vector(L)->base.type->lanes);
+  return 1;
+}
+
+static int vector_next(lua_State *L) {
+  const Vector *v = check_vector(L);
+  int lane = lua_isnil(L, 2) ? 0 : vector_lane(L, v) + 1;
+  if (lane >= v->base.type->lanes) return 0;
+  lua_pushinteger(L, lane + 1);
+  lua_replace(L, 2);
+  lua_settop(L, 2);
+  vector_index(L);
+  return 2;
+}
+
+static int vector_pairs(lua_State *L) {
+  check_vector(L);
+  lua_pushcfunction(L, vector_next);
+  lua_pushvalue(L, 1);
+  lua_pushnil(L);
+  return 3;
+}
+
+static int vector_tostring(lua_State *L) {
+  const Vector *v = check_vector(L);
+  luaL_Buffer b;
+  luaL_buffinit(L, &b);
+  lze_type_add(L, &b, v->base.type, v->base.bytes);
+  luaL_pushresult(&b);
+  return 1;
+}
+
+static void open_vectors(lua_State *L) {
+  static const luaL_Reg all[] = {{"__index", vector_index},
+                                 {"__newindex", vector_newindex},
+                                 {"__len", vector_len},
+                                 {"__pairs", vector_pairs},
+                                 {"__tostring", vector_tostring},
+                                 {NULL, NULL}};
+  luaL_newlib(L, all);
+  lua_pushliteral(L, "vector");
+  lua_setfield(L, -2, "__metatable");
+  lua_rawsetp(L, LUA_REGISTRYINDEX, &vector_meta);
+}
+
+/* --- fields --------------------------------------------------------------- */
+
 /* The field that the key at 2 names, or raise. */
 static const lze_StructField *check_field(lua_State *L, const Element *e) {
   const lze_StructField *f =
@@ -92,7 +210,10 @@ static void element_push_field(lua_State *L, const Element *e,
   char bytes[LZE_ELEMENT_BYTES];
   memcpy(bytes, element_bytes(L, 1, offset, field_bytes(f), false),
          field_bytes(f));
-  lze_struct_push_field(L, f, bytes);
+  if (f->count == 0 && f->type->lanes > 1)
+    lze_push_vector(L, -1, f->type, offset, bytes);
+  else
+    lze_struct_push_field(L, f, bytes);
 }
 
 static int element_index(lua_State *L) {
@@ -218,4 +339,5 @@ static const lze_Method metamethods[] = {
 void lze_open_element(lua_State *L) {
   lze_new_kind(L, lze_element_kind, metamethods, none, no_fields);
   lze_set_describe(L, lze_element_kind, element_describe);
+  open_vectors(L);
 }
