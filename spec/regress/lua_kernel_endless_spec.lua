@@ -53,7 +53,7 @@ describe("a loop in a kernel in Lua", function()
       goto again
     end)(8, x)
     assert.equal(21, x[8])
-    lze.kernel(function(i, x) while no do while true do x[i] = 0 end end end)(8,
+    lze.kernel(function(i, x) if no then while true do x[i] = 0 end end end)(8,
       x)
     assert.equal(21, x[8])
   end)
