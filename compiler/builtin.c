@@ -450,8 +450,9 @@ static bool is_quotient(const compiler *c, unsigned reg) {
   return (GET_OP(i) == OP_DIV || GET_OP(i) == OP_DIVK) && GET_A(i) == reg;
 }
 
-/* math.log(x, base).  Lua computes logarithms to the bases 2 and 10 by functions
-   of their own, and takes a base that is nil (`there` does not hold) for e.
+/* math.log(x, base).  Lua computes logarithms to the bases 2 and 10 by
+   functions of their own, and takes a base that is nil (`there` does not hold)
+   for e.
    Equal constants have equal ids. */
 static val logarithm(compiler *c, val x, val base, uint32_t there) {
   static const struct {

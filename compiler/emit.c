@@ -87,7 +87,8 @@ uint32_t loop_prepare(compiler *c, size_t pc) {
     finding(c, NULL, "`for` has the step 0");
   check_step(c, by);
   meet(c, i.type, by.type);
-  if (!is_sure_real(i.type) && !is_sure_real(by.type)) meet(c, limit.type, T_INT);
+  if (!is_sure_real(i.type) && !is_sure_real(by.type))
+    meet(c, limit.type, T_INT);
   if (KIND(i.type) != T_INT || KIND(by.type) != T_INT) {
     i = to_real(c, i);
     limit = to_real(c, limit);

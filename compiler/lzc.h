@@ -178,8 +178,8 @@ typedef struct lzc_hidden {
   unsigned rank;              /* of the buffer, 1, or array */
   const lzc_path *path;
   const char *name;           /* as the parameter is named in SPIR-V */
-  bool typed;                 /* of a real: an integer in its place would compute
-                                 otherwise */
+  bool typed;                 /* of a real: an integer in its place would
+                                 compute otherwise */
 } lzc_hidden;
 
 /* What was compiled in: the variant holds as long as the path still has a

@@ -272,9 +272,9 @@ static uint32_t modulo_real(compiler *c, uint32_t a, uint32_t b) {
   return pick(c, t, wrong, op2(c, SpvOpFAdd, t, m, b), m);
 }
 
-/* x ^ e.  Lua multiplies for an exponent of 2.  For 0.5 its result nearly always
-   is the square root, which devices round correctly, and not their pow; of -0.0
-   it is 0.0, and of -inf it is inf.  Equal constants have equal ids. */
+/* x ^ e.  Lua multiplies for an exponent of 2.  For 0.5 its result is nearly
+   always the square root, which devices round correctly, unlike their pow; of
+   -0.0 it is 0.0, and of -inf it is inf.  Equal constants have equal ids. */
 static uint32_t power(compiler *c, uint32_t x, uint32_t e) {
   uint32_t t = t_of(c, T_REAL), two = k_real(c, 2), half = k_real(c, 0.5);
   uint32_t square = e == half ? 0 : op2(c, SpvOpFMul, t, x, x);

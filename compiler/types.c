@@ -243,8 +243,8 @@ void analyse_instance(compiler *c, instance *in) {
   c->line = line;
 }
 
-/* Drivers compile nothing of a kernel with barriers and a block that no way leads
-   out of, although it is never entered (PoCL). */
+/* Drivers compile nothing of a kernel with barriers and a loop that nothing
+   leads out of, although it is never entered (PoCL). */
 void find_endless(compiler *c, instance *in) {
   const flow *f = in->f;
   instance *was = c->at;

@@ -154,7 +154,7 @@ bool zocl_thread_start(pthread_t *thread, void *(*run)(void *), void *args);
    the function starts.  False if the thread cannot be started. */
 bool zocl_thread_run(void (*run)(void));
 /* Give threads that are started without a size of their own stacks of at least
-   `bytes` until zocl_stack_restore.  *was becomes the size to restore, or 0 where
+   `bytes` until zocl_stack_restore.  *was becomes the size to restore, or 0 if
    nothing is changed: address space is limited here. */
 void zocl_stack_raise(size_t bytes, size_t *was);
 void zocl_stack_restore(size_t was);

@@ -53,8 +53,8 @@ static size_t thread_stack(const zocl_device *device)
                            driver->context, device->queue_id, NULL, &error)
                      : NULL;
   if (queue != NULL) {
-    driver->cl->clEnqueueNativeKernel(queue, tell_stack, &to, sizeof to, 0, NULL,
-                                      NULL, 0, NULL, NULL);
+    driver->cl->clEnqueueNativeKernel(queue, tell_stack, &to, sizeof to, 0,
+                                      NULL, NULL, 0, NULL, NULL);
     driver->cl->clFinish(queue);
     driver->cl->clReleaseCommandQueue(queue);
   }
