@@ -38,19 +38,20 @@ end
 
 -- What else a page has a number for.
 local known_counts <const> = {started = true, shared = true, device = true,
-  host = true, in_flight = true}
+  host = true}
 
 local function integer(text) return text and math.tointeger(tonumber(text)) end
 
 -- What a page says, or nil where it is not one, or is being written. One of
 -- another version of lze may lack some of it, and have what is not known here.
 local function parse(page)
-  if not page or #page < 4096 then return nil end
-  local launches, bytes, peak, updated, version =
+  if not page then return nil end
+  local launches, bytes, peak, in_flight, version =
     string.unpack("=I8I8I8I8I8", page)
   if version % 2 == 1 then return nil end
   local p = {launches = launches, bytes = bytes, peak_bytes = peak,
-    updated_ns = updated, version = version, devices = {}, kernels = {}}
+    in_flight = in_flight >= 0 and in_flight or nil, version = version,
+    devices = {}, kernels = {}}
   for line in page:sub(41):match "^[^\0]*":gmatch "[^\n]+" do
     local key, value = line:gsub("%c", " "):match "^(%S+) (.*)$"
     local n = integer(key)
@@ -68,14 +69,14 @@ local function parse(page)
   return p.lze and p.started and p or nil
 end
 
--- What the page of a file says that its program is not just writing, or nil;
--- and whether it is a file.
-local function page_of(path)
+-- What a page says that its program is not just writing, or nil; and whether it
+-- is a page.
+local function page_of(directory, name)
   local first
   for _ = 1, 10 do
-    first = prompt.page(path)
+    first = prompt.page(directory, name)
     local p = parse(first)
-    local again = p and prompt.page(path)
+    local again = p and prompt.page(directory, name)
     if again and string.unpack("=I8", again, 33) == p.version then
       return p, true
     end
@@ -105,14 +106,13 @@ local function programs(directory)
     lines_of("ls " .. quoted(directory) .. " 2>/dev/null") or {})
   do
     local process = name:match "^(%d+)%.?%d*$"
-    local path = process and directory .. "/" .. name
-    local p, is_file
-    if process and process ~= own then p, is_file = page_of(path) end
+    local p, is_page
+    if process and process ~= own then p, is_page = page_of(directory, name) end
     if p and start_of(process) == tostring(p.started) then
       p.process, p.name = math.tointeger(tonumber(process)), name_of(process)
       found[name] = p
-    elseif is_file and (p or not start_of(process)) then
-      os.remove(path)
+    elseif is_page and (p or not start_of(process)) then
+      prompt.remove_page(directory, name)
     end
   end
   return found
@@ -264,8 +264,8 @@ function top.lines(now, view)
   end
   if now.problem then add("no devices: %s", now.problem) end
   add ""
-  if not now.directory then
-    add "programs are not seen: XDG_RUNTIME_DIR names no directory"
+  if now.unseen then
+    add("programs are not seen: %s", now.unseen)
     return lines
   end
   if #now.programs == 0 then
@@ -390,15 +390,23 @@ local function watch(take)
   if not ok and not tostring(err):find "interrupted!$" then error(err, 0) end
 end
 
+-- The directory of the pages, or nil and why there is none.
+local function directory_of_pages()
+  local runtime = os.getenv "XDG_RUNTIME_DIR"
+  local there <close> = runtime and runtime:find "^/" and io.open(runtime)
+  if not there then return nil, "XDG_RUNTIME_DIR does not name a directory" end
+  local directory = runtime .. "/lze"
+  if prompt.private(directory) ~= false then return directory end
+  return nil, directory .. " is not a directory for this user alone"
+end
+
 -- The command; how: "once", "json" or nil, which watches where it can. Returns
 -- the text to write, unless it has watched.
 function top.main(how)
-  local runtime = os.getenv "XDG_RUNTIME_DIR"
-  local there <close> = runtime and runtime:find "^/" and io.open(runtime)
-  local directory = there and runtime .. "/lze" or nil
+  local directory, unseen = directory_of_pages()
   local function take(before)
     local now = top.sample(directory, before)
-    now.directory = directory
+    now.unseen = unseen
     return now
   end
   local term = os.getenv "TERM" or ""

@@ -4,6 +4,7 @@
  */
 #include "cache.h"
 #include "io.h"
+#include "private.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -86,18 +87,6 @@ bool cache_is_homeless(const char *path) {
          (stat(home, &st) != 0 || !S_ISDIR(st.st_mode));
 }
 
-/* A directory of this user that no other can enter; -1 otherwise. */
-static int private_open(const char *path) {
-  int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-  struct stat st;
-  if (fd >= 0 && (fstat(fd, &st) != 0 || st.st_uid != geteuid() ||
-                  (st.st_mode & 077) != 0)) {
-    close(fd);
-    fd = -1;
-  }
-  return fd;
-}
-
 bool cache_make_private(const char *path) {
   mkdir(path, 0700);
   int fd = private_open(path);
@@ -105,7 +94,8 @@ bool cache_make_private(const char *path) {
   return fd >= 0;
 }
 
-/* Open it, made if need be and wanted; -1 where there is none to be had. */
+/* Opens the directory, and makes it first if `make` is set; returns -1 if
+   nothing can be cached. */
 static int directory_open(bool make) {
   char path[PATH_SIZE];
   if (!directory_path(path, sizeof path) || cache_is_homeless(path)) return -1;

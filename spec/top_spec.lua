@@ -90,6 +90,47 @@ describe("lze top", function()
     end)
   end)
 
+  it("counts a launch that is running, before and in a wait for it", function()
+    process.with_directory(function(dir)
+      local text = process.output([[
+        local lze = require "lze"
+        local said = os.getenv "XDG_RUNTIME_DIR" .. "/said"
+        local top = "]] .. process.lua .. [[ bin/lze top --json >" .. said
+        local k = lze.kernel(function(i, x, n)
+          local s = x[i]
+          for j = 1, n do s = s * 5 % 1021 + j end
+          x[i] = s
+        end)
+        local x = lze.buffer("long", 1)
+        k(1, x, 1)
+        lze.wait()
+        k(1, x, 10000000)
+        lze.wait()
+        -- Nothing waits.
+        k(1, x, 400000000)
+        assert(os.execute(top))
+        assert(x:pending(), "the kernel was too short")
+        print((io.open(said):read "a"))
+        -- The same launches in waits.
+        os.remove(said)
+        os.execute("(until grep -qs '\"in_flight\":1' " .. said .. ".part; do " ..
+          top .. ".part; done; mv " .. said .. ".part " .. said .. ") &")
+        local file
+        repeat
+          k(1, x, 50000000)
+          lze.wait()
+          file = io.open(said)
+        until file
+        print((file:read "a"))]], {env = {XDG_RUNTIME_DIR = dir}})
+      local before, waiting = text:match "^([^\n]+)\n+([^\n]+)"
+      local p = json.decode(before).programs[1]
+      assert.same({1, 3, 3}, {p.in_flight, p.launches, p.kernels[1].launches})
+      p = json.decode(waiting).programs[1]
+      assert.equal(1, p.in_flight)
+      assert.equal(p.launches, p.kernels[1].launches)
+    end)
+  end)
+
   it("says why there is no device", function()
     for words, said in pairs {["--once"] = "^no devices: ", ["--json"] =
       '^{.*"problem":"'} do
@@ -100,7 +141,7 @@ describe("lze top", function()
     assert.not_matches("problem", process.output(command "--json"))
   end)
 
-  it("removes what killed programs left, and nothing else", function()
+  it("removes the pages that killed programs left, and nothing else", function()
     process.with_directory(function(dir)
       process.output(work .. [[
         local dir = os.getenv "XDG_RUNTIME_DIR" .. "/lze/"
@@ -110,18 +151,22 @@ describe("lze top", function()
         for _, name in ipairs {"1", "999999999", "other", "999999998.2"} do
           io.open(dir .. name, "wb"):write(page):close()
         end
-        io.open(dir .. "999999997", "wb"):write "short":close()]] ..
-        command "--once >/dev/null" ..
-        "pipe = io.popen('ls ' .. dir) print(pipe:read 'a', own)" ..
-        "assert(os.remove(dir .. 'other'))", {env = {XDG_RUNTIME_DIR = dir}})
-      assert.equal("", list(dir .. "/lze"))
+        local being_written = page:sub(1, 32) .. "\1" .. page:sub(34)
+        io.open(dir .. "999999996", "wb"):write(being_written):close()
+        io.open(dir .. "999999997", "wb"):write "short":close()
+        io.open(dir .. "999999995", "wb"):write(page, "more"):close()
+        io.open(dir .. "999999994", "wb"):write(("x"):rep(4096)):close()]] ..
+        command "--once >/dev/null", {env = {XDG_RUNTIME_DIR = dir}})
+      assert.equal("999999994\n999999995\n999999997\nother\n",
+        list(dir .. "/lze"))
     end)
   end)
 
   it("opens nothing but files among its pages", function()
     process.with_directory(function(dir)
       process.write(dir .. "/page", "short")
-      assert(os.execute(("cd %s && mkdir lze lze/999999996 && " ..
+      assert(os.execute(("cd %s && mkdir -m 700 lze && " ..
+        "mkdir lze/999999996 && " ..
         "mkfifo lze/999999999 lze/1 && ln -s ../page lze/999999998 && " ..
         "ln -s /dev/zero lze/999999995"):format(quoted(dir))))
       local r = process.run(("os.exit(select(3, os.execute [[timeout 60 %s " ..
@@ -134,6 +179,36 @@ describe("lze top", function()
         list(dir .. "/lze"))
     end)
   end)
+
+  -- What each of these does to the directory dir/lze must not be seen.
+  local unsafe = {
+    ["another user may enter it"] = "mkdir lze && chmod 750 lze",
+    ["another user may write into it"] = "mkdir lze && chmod 722 lze",
+    ["it is a link"] = "mkdir -m 700 there && ln -s there lze",
+    ["it is a file"] = ": >lze",
+  }
+
+  it("neither writes nor reads nor removes pages where another user could",
+    function()
+      for why, made in pairs(unsafe) do
+        process.with_directory(function(dir)
+          assert(os.execute(("cd %s && %s"):format(quoted(dir), made)))
+          local text = process.output(work .. [[
+            local dir = os.getenv "XDG_RUNTIME_DIR" .. "/lze/"
+            local page = ("\0"):rep(40) .. "lze 9\nstarted 1\n"
+            page = page .. ("\0"):rep(4096 - #page)
+            local file = io.open(dir .. "999999999", "wb")
+            if file then file:write(page):close() end
+]] .. command "--once" ..
+            command "--json", {env = {XDG_RUNTIME_DIR = dir}})
+          assert.matches("\nprograms are not seen: " .. dir:gsub("%p", "%%%0")
+            .. "/lze is not a directory for this user alone\n", text, nil, why)
+          assert.matches('"programs":%[%]', text, nil, why)
+          assert.matches(why == "it is a file" and "^[^\n]*/lze\n$" or
+            "^999999999\n$", list(dir .. "/lze"), nil, why)
+        end)
+      end
+    end)
 
   it("sees what it can of pages of other versions", function()
     process.with_directory(function(dir)
@@ -157,7 +232,8 @@ describe("lze top", function()
         "os.remove(own .. '.7') os.remove(own .. '.8')",
         {env = {XDG_RUNTIME_DIR = dir}})
       local id = text:match "\n *(%d+) +4%.9 KiB +4%.9 KiB +0 "
-      assert.matches("\n *" .. id .. " +0 B +0 B +%- ", text)
+      assert.matches("\n *" .. id .. " +0 B +0 B +0 ", text)
+      assert.matches("\n *" .. id .. " +%-1 B +%-1 B +%- ", text)
       assert.matches("\n +0  k %[2J, 3 in all\n", text)
       local programs = json.decode(text:match "\n({[^\n]+)").programs
       assert.equal(3, #programs)
@@ -173,7 +249,7 @@ describe("lze top", function()
       assert.matches("\nno program that uses lze is running\n", text)
       for _, missing in ipairs {false, dir .. "/nowhere"} do
         text = process.output(command "", {env = {XDG_RUNTIME_DIR = missing}})
-        assert.matches("not seen: XDG_RUNTIME_DIR names no directory\n", text)
+        assert.matches("not seen: XDG_RUNTIME_DIR does not name a directory\n", text)
       end
       local r = process.run("os.exit(select(3, " .. command "--twice" .. "))",
         {env = {XDG_RUNTIME_DIR = dir}})
@@ -280,6 +356,20 @@ describe("a program", function()
         assert.equal(code, r.code, r.output)
         assert.equal("", list(dir .. "/lze"))
       end
+    end)
+  end)
+
+  it("leaves a file of its number alone unless that is a page", function()
+    process.with_directory(function(dir)
+      local kept = process.output([[
+        local path = os.getenv "XDG_RUNTIME_DIR" .. "/lze/" ..
+          io.open "/proc/self/stat":read "n"
+        assert(os.execute("mkdir -m 700 $XDG_RUNTIME_DIR/lze"))
+        io.open(path, "w"):write "mine":close()
+        ]] .. work .. "print(io.open(path):read 'a')",
+        {env = {XDG_RUNTIME_DIR = dir}})
+      assert.equal("mine\n", kept)
+      assert.matches("^%d+\n$", list(dir .. "/lze"))
     end)
   end)
 

@@ -10,15 +10,18 @@
 #include "base/lze_open.h"
 #include "plan/lze_plan.h"
 #include "run/lze_limits.h"
+#include "run/lze_top.h"
+
+#include "private.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define API __attribute__((visibility("default")))
@@ -38,7 +41,7 @@ typedef struct Editor {
   int *append, *over;
 } Editor;
 
-enum { MOST_HISTORY = 2000, PAGE_BYTES = 4096 };
+enum { MOST_HISTORY = 2000 };
 
 static Editor editor;
 
@@ -256,21 +259,29 @@ static int prompt_limits(lua_State *L) {
   return 1;
 }
 
-/* page(path) -> the first bytes of a regular file, or nil.  Opening it does not
-   wait, as that of a FIFO would for its writer. */
-static int prompt_page(lua_State *L) {
-  const char *path = luaL_checkstring(L, 1);
-  char bytes[PAGE_BYTES];
-  struct stat about;
-  ssize_t size = -1;
-  int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
-  if (fd < 0) return 0;
-  if (fstat(fd, &about) == 0 && S_ISREG(about.st_mode))
-    size = pread(fd, bytes, sizeof bytes, 0);
-  close(fd);
-  if (size < 0) return 0;
-  lua_pushlstring(L, bytes, (size_t)size);
+/* private(path) -> whether it is a directory that only this user can enter; nil
+   if it does not exist */
+static int prompt_private(lua_State *L) {
+  int fd = private_open(luaL_checkstring(L, 1));
+  if (fd < 0 && errno == ENOENT) return 0;
+  lua_pushboolean(L, fd >= 0);
+  if (fd >= 0) close(fd);
   return 1;
+}
+
+/* page(directory, name) -> the bytes of a page of `lze top`, or nil */
+static int prompt_page(lua_State *L) {
+  const char *directory = luaL_checkstring(L, 1);
+  char bytes[LZE_PAGE_BYTES];
+  if (!lze_page_read(directory, luaL_checkstring(L, 2), bytes)) return 0;
+  lua_pushlstring(L, bytes, sizeof bytes);
+  return 1;
+}
+
+/* remove_page(directory, name): if it is a page */
+static int prompt_remove_page(lua_State *L) {
+  lze_page_remove(luaL_checkstring(L, 1), luaL_checkstring(L, 2));
+  return 0;
 }
 
 /* json() -> functions that write JSON: lua/json.lua
@@ -281,8 +292,10 @@ static const luaL_Reg functions[] = {
     {"append", prompt_append},     {"terminal", prompt_terminal},
     {"call", prompt_call},         {"kinds", prompt_kinds},
     {"json", lze_push_json},       {"limits", prompt_limits},
-    {"page", prompt_page},         {"help", lze_push_help},
-    {"written", prompt_written},   {NULL, NULL}};
+    {"private", prompt_private},   {"page", prompt_page},
+    {"remove_page", prompt_remove_page},
+    {"help", lze_push_help},       {"written", prompt_written},
+    {NULL, NULL}};
 
 API int luaopen_lze_prompt(lua_State *L);
 

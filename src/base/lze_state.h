@@ -100,7 +100,7 @@ struct lze_State {
   uint64_t marks;               /* searches among commands so far */
   struct lze_Recorder *recorder; /* while a profile records, or NULL */
   struct lze_Page *page;        /* that `lze top` sees, or NULL */
-  void (*shown)(lze_State *S);  /* what brings it up to date; or NULL */
+  void (*shown)(lze_State *S);  /* for lze_show(); or NULL */
   struct lze_Ending *ending;    /* LZE_PROFILE's, or NULL */
   uint64_t records;             /* made so far */
   uint64_t looked_ns;           /* that recorders looked at what is copied */
@@ -119,6 +119,11 @@ struct lze_State {
   uint64_t closes;              /* how often anything was closed by hand */
   uint32_t releasing;           /* memory of the host's, by its callbacks */
 };
+
+/* Bring what `lze top` sees up to date. */
+static inline void lze_show(lze_State *S) {
+  if (S->shown != NULL) S->shown(S);
+}
 
 /* The one state of this lua_State, made by luaopen_lze.  Raises when it is
    already closed (a finaliser that runs after lze's own). [-0, +0] */

@@ -330,6 +330,7 @@ static void run_count(lze_Plan *p) {
   p->runs++;
   p->parity = parity_after(p, p->parity);
   p->o.context->state->launches += p->tasks;
+  lze_show(p->o.context->state);
 }
 
 /* The run of the plan whose callback is running, or NULL. */

@@ -338,6 +338,7 @@ void lze_end(lze_Command *c) {
   c->batch = q->open;
   if (c->batch != NULL) c->batch->pending++;
   if (c->record != 0) lze_record_end(c);
+  lze_show(c->state);
 }
 
 lze_Command *lze_extensible(const lze_Queue *q, const bool *lazy) {

@@ -381,7 +381,7 @@ static void work_forget(struct lze_HostWork *w) {
   if (w->command != NULL) work_abort(w);
   if (w->record != 0) work_record(w);
   w->spec.release(w->spec.userdata, w->status == LZE_WORK_LEFT);
-  if (S->shown != NULL) S->shown(S);
+  lze_show(S);
 }
 
 void lze_host_work(lua_State *L, const lze_WorkSpec *spec, bool wait) {

@@ -574,6 +574,7 @@ static bool launch_again(lua_State *L, lze_Kernel *k, const lze_Launch *l,
   k->o.context->state->launches++;
   k->launches++;
   lze_extend(c);
+  lze_show(k->o.context->state);
   return true;
 }
 
@@ -794,6 +795,7 @@ void lze_kernel_run(lua_State *L, lze_Kernel *k, int range, int count,
   if (failed != NULL) lze_launch_fail(L, k, r, failed);
   k->o.context->state->launches++;
   k->launches++;
+  lze_show(k->o.context->state);
   if (signal != NULL) {
     lze_Outcome out;
     if (!lze_command_signal(c, signal, &out))

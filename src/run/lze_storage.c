@@ -183,8 +183,7 @@ lze_Buffer *lze_push_buffer(lua_State *L, lze_Context *context,
   }
   if (r == ZE_RESULT_SUCCESS) {
     if (context->state->recorder != NULL) lze_record_memory(L, s, start);
-    if (context->state->shown != NULL)
-      context->state->shown(context->state);
+    lze_show(context->state);
     return b;
   }
   const lze_State *S = context->state;

@@ -9,9 +9,12 @@
 #include "run/lze_kernel.h"
 #include "run/lze_queue.h"
 
+#include "private.h"
+
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,22 +23,25 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PAGE_BYTES = 4096, MOST_KERNELS = 8, MOST_DEVICES = 8 };
+enum { MOST_KERNELS = 8, MOST_DEVICES = 8 };
 
 /* The page; command/top.lua reads it.  The number of the text is odd while it
    is being written. */
 typedef struct Shown {
-  uint64_t launches, bytes, peak, updated_ns;
+  uint64_t launches, bytes, peak, in_flight;
   volatile uint64_t version;
-  char text[PAGE_BYTES - 40];
+  char text[LZE_PAGE_BYTES - 40];
 } Shown;
+
+/* The beginning of each text. */
+#define MARK "lze "
 
 struct lze_Page {
   Shown *shown;
   lze_State *state;
   uint64_t first_ns, spent_ns;  /* since when; what texts have taken */
   unsigned long long start;     /* of the process */
-  char path[200];
+  char directory[200], name[24];
   struct lze_Page *next;        /* of the process */
 };
 
@@ -45,12 +51,44 @@ static struct lze_Page *pages;
 
 static unsigned page_count;
 
+/* Reads a file of a directory; false if it is not a page. */
+static bool page_read_at(int directory, const char *name,
+                         char bytes[LZE_PAGE_BYTES]) {
+  struct stat about;
+  /* Opening a FIFO must not wait for its writer. */
+  int fd = openat(directory, name,
+                  O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0) return false;
+  bool read = fstat(fd, &about) == 0 && S_ISREG(about.st_mode) &&
+              about.st_size == LZE_PAGE_BYTES &&
+              pread(fd, bytes, LZE_PAGE_BYTES, 0) == LZE_PAGE_BYTES;
+  close(fd);
+  return read && memcmp(bytes + offsetof(Shown, text), MARK, strlen(MARK)) == 0;
+}
+
+bool lze_page_read(const char *directory, const char *name,
+                   char bytes[LZE_PAGE_BYTES]) {
+  int at = private_open(directory);
+  if (at < 0) return false;
+  bool read = page_read_at(at, name, bytes);
+  close(at);
+  return read;
+}
+
+void lze_page_remove(const char *directory, const char *name) {
+  char bytes[LZE_PAGE_BYTES];
+  int at = private_open(directory);
+  if (at < 0) return;
+  if (page_read_at(at, name, bytes)) unlinkat(at, name, 0);
+  close(at);
+}
+
 /* In a process that was forked, which has the states, but must not show them as
    those of its parent. */
 static void pages_forget(void) {
   for (struct lze_Page *p = pages, *next; p != NULL; p = next) {
     next = p->next;
-    munmap(p->shown, PAGE_BYTES);
+    munmap(p->shown, sizeof *p->shown);
     p->state->page = NULL;
     p->state->shown = NULL;
     free(p);
@@ -62,7 +100,8 @@ static void pages_forget(void) {
 /* The process ends with states that nothing has closed. */
 static void pages_unlink(void) {
   pthread_mutex_lock(&pages_lock);
-  for (struct lze_Page *p = pages; p != NULL; p = p->next) unlink(p->path);
+  for (struct lze_Page *p = pages; p != NULL; p = p->next)
+    lze_page_remove(p->directory, p->name);
   pthread_mutex_unlock(&pages_lock);
 }
 
@@ -90,20 +129,21 @@ static unsigned long long process_start(void) {
   return ticks;
 }
 
-/* Make the file; its page, or NULL. */
-static Shown *page_map(const char *path) {
-  unlink(path); /* of an older process of that number */
-  int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-                0600);
-  if (fd < 0) return NULL;
+/* Makes the file; returns its page, or NULL. */
+static Shown *page_map(const char *directory, const char *name) {
+  lze_page_remove(directory, name); /* of an older process of that number */
+  int at = private_open(directory);
+  if (at < 0) return NULL;
+  int fd = openat(at, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                  0600);
   void *page = MAP_FAILED;
   /* All of it is there: writing to it cannot fail for want of room. */
-  if (posix_fallocate(fd, 0, PAGE_BYTES) == 0)
-    page = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  close(fd);
-  if (page != MAP_FAILED) return page;
-  unlink(path);
-  return NULL;
+  if (fd >= 0 && posix_fallocate(fd, 0, sizeof(Shown)) == 0)
+    page = mmap(NULL, sizeof(Shown), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (fd >= 0 && page == MAP_FAILED) unlinkat(at, name, 0);
+  if (fd >= 0) close(fd);
+  close(at);
+  return page != MAP_FAILED ? page : NULL;
 }
 
 /* --- the text ------------------------------------------------------------- */
@@ -157,10 +197,9 @@ static void page_write(const lze_State *S, unsigned long long start,
     }
   }
   const lze_StorageCount n = lze_count_storages(S);
-  add(&t, "lze " LZE_VERSION "\nstarted %llu\n", start);
+  add(&t, MARK LZE_VERSION "\nstarted %llu\n", start);
   add(&t, "shared %zu\ndevice %zu\nhost %zu\n", n.bytes[LZE_SHARED],
       n.bytes[LZE_DEVICE], n.bytes[LZE_HOST]);
-  add(&t, "in_flight %llu\n", (unsigned long long)lze_count_in_flight(S));
   for (size_t i = 0; i < device_count; i++)
     add(&t, "on %s\n", devices[i]->props.name);
   for (int i = 0; i < MOST_KERNELS && top[i] != NULL; i++)
@@ -173,26 +212,26 @@ static void page_write(const lze_State *S, unsigned long long start,
 
 enum { TEXT_PART = 200 };
 
-static uint64_t processor_ns(void) {
+static uint64_t clock_ns(clockid_t clock) {
   struct timespec t;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  clock_gettime(clock, &t);
   return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 static void page_update(lze_State *S) {
   struct lze_Page *p = S->page;
   Shown *shown = p->shown;
-  uint64_t now = lze_now_ns();
   shown->launches = S->launches;
   shown->bytes = S->bytes;
   shown->peak = S->peak;
-  shown->updated_ns = now;
+  shown->in_flight = lze_count_in_flight(S);
+  uint64_t now = clock_ns(CLOCK_MONOTONIC_COARSE); /* the cheapest to read */
   if (p->spent_ns > BURST_NS + (now - p->first_ns) / TEXT_PART) return;
-  uint64_t start = processor_ns();
+  uint64_t start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
   shown->version++;
   page_write(S, p->start, shown);
   shown->version++;
-  p->spent_ns += processor_ns() - start;
+  p->spent_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - start;
 }
 
 /* --- from the beginning to the end ---------------------------------------- */
@@ -203,24 +242,25 @@ void lze_top_open(lze_State *S) {
   if (S->page != NULL || runtime == NULL || *runtime != '/') return;
   struct lze_Page *p = calloc(1, sizeof *p);
   if (p == NULL) return;
-  const size_t room = sizeof p->path;
-  int length = snprintf(p->path, room, "%s/lze", runtime);
-  if (length < 0 || (size_t)length + 24 > room) {
+  const size_t room = sizeof p->directory;
+  int length = snprintf(p->directory, room, "%s/lze", runtime);
+  if (length < 0 || (size_t)length >= room) {
     free(p);
     return;
   }
-  mkdir(p->path, 0700);
+  mkdir(p->directory, 0700);
   pthread_once(&once, pages_register);
   pthread_mutex_lock(&pages_lock);
   unsigned number = ++page_count;
-  char *end = p->path + length;
-  length = snprintf(end, 24, "/%ld", (long)getpid());
-  if (number > 1) snprintf(end + length, 24 - (size_t)length, ".%u", number);
-  p->shown = page_map(p->path);
+  if (number == 1)
+    snprintf(p->name, sizeof p->name, "%ld", (long)getpid());
+  else
+    snprintf(p->name, sizeof p->name, "%ld.%u", (long)getpid(), number);
+  p->shown = page_map(p->directory, p->name);
   if (p->shown != NULL) {
     p->state = S;
     p->start = process_start();
-    p->first_ns = lze_now_ns();
+    p->first_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
     p->next = pages;
     pages = S->page = p;
   }
@@ -243,7 +283,7 @@ void lze_top_close(lze_State *S) {
   pthread_mutex_unlock(&pages_lock);
   S->page = NULL;
   S->shown = NULL;
-  unlink(p->path);
-  munmap(p->shown, PAGE_BYTES);
+  lze_page_remove(p->directory, p->name);
+  munmap(p->shown, sizeof *p->shown);
   free(p);
 }

@@ -2,20 +2,30 @@
  * lze_top.h - what other programs may see of this one: `lze top`.
  * SPDX-License-Identifier: MIT
  *
- * A state shows a page of a file, $XDG_RUNTIME_DIR/lze/PROCESS, that only its
- * user may read.  It begins with a few numbers, which each wait brings up to
- * date, and goes on as text, which is written now and then, so that all of it
- * takes less than a hundredth of the time.  None of these functions raises.
+ * A state shows a page of a file, $XDG_RUNTIME_DIR/lze/PROCESS.  That directory
+ * must belong to this user, who alone may enter it, and must not be a link:
+ * otherwise no page is written, read or removed.  The page begins with a few
+ * numbers, which each command and each wait brings up to date, and goes on as
+ * text, which is written now and then, so that all of it takes less than a
+ * hundredth of the time.  None of these functions raises.
  */
 #ifndef LZE_TOP_H
 #define LZE_TOP_H
 
 #include "base/lze_state.h"
 
-/* Begin, unless there is no such directory; S->shown is to be called by what
-   changes it. */
+enum { LZE_PAGE_BYTES = 4096 };
+
+/* Begin, unless there is no such directory.  lze_show() brings the page up to
+   date. */
 void lze_top_open(lze_State *S);
 /* The end: the file goes. */
 void lze_top_close(lze_State *S);
+
+/* Reads a file of that directory; false if it is not a page. */
+bool lze_page_read(const char *directory, const char *name,
+                   char bytes[LZE_PAGE_BYTES]);
+/* Removes the file if it is a page. */
+void lze_page_remove(const char *directory, const char *name);
 
 #endif

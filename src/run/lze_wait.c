@@ -70,6 +70,7 @@ static int command_finish(lua_State *L, lze_Command *c, uint64_t deadline) {
     uint64_t now = lze_now_ns();
     times.now_ns = now;
     if (times.began_ns == 0) times.began_ns = times.moved_ns = now;
+    lze_show(c->state);
     uint64_t slice = now >= deadline ? 0 : deadline - now;
     if (slice > LZE_SLICE_NS) slice = LZE_SLICE_NS;
     if (c->state->runs != NULL) {
@@ -128,7 +129,7 @@ static int command_await(lua_State *L, lze_Command *c, uint64_t deadline) {
     lze_record_host(L, c->state, LZE_RECORD_WAIT, c->name, start, 0);
     lze_record_power(L, c->state);
   }
-  if (c->state->shown != NULL) c->state->shown(c->state);
+  lze_show(c->state);
   return done;
 }
 
