@@ -930,6 +930,20 @@ describe("a range", function()
       call {1, offset = -1})
     assert.equal("kernel add: offset: integer expected, got boolean",
       call {1, offset = {true}})
+    for _, case in ipairs {
+      {{4}, "group", {1, 2}, 2}, {{4}, "group", {4, 1, 2}, 3},
+      {{4, 4}, "group", {4, 1, 2}, 3}, {{4}, "offset", {1, 1}, 2},
+      {{4}, "offset", {0, 0, 1}, 3}, {{4, 4}, "offset", {0, 0, 1}, 3}}
+    do
+      local launch, option, values, dimension = table.unpack(case)
+      local dimensions = #launch
+      launch[option] = values
+      local said = ("kernel add: %s: %d in dimension %d of a range that has %d"):
+        format(option, values[dimension], dimension, dimensions)
+      assert.equal(said, call(launch))
+      assert.equal(said,
+        expect.misuse(function() mod.add:group(launch) end))
+    end
     assert.equal("kernel add: unknown policy 'best' (known: lze, driver, " ..
       "largest, tornado, tuned)", call {1, policy = "best"})
     assert.equal("kernel add: policy: string expected, got integer 1",

@@ -91,18 +91,30 @@ void lze_launch_check_queue(lua_State *L, const lze_Kernel *k,
     luaL_error(L, "%s: queue: a copy engine runs no kernels", k->name);
 }
 
+/* Read `group` or `offset` at `index`; in dimensions that the range lacks only
+   `none` is accepted, which is also what is missing. */
+static void launch_triple(lua_State *L, const lze_Kernel *k, int index,
+                          const char *key, int dims, lua_Integer none,
+                          lua_Integer out[3]) {
+  out[0] = out[1] = out[2] = none;
+  lze_range_triple(L, k->name, index, key, none, out);
+  for (int i = dims; i < 3; i++)
+    if (out[i] != none)
+      luaL_error(L, "%s: %s: %I in dimension %d of a range that has %d",
+                 k->name, key, (LUAI_UACINT)out[i], i + 1, dims);
+}
+
 /* Read option `key`, whose value is on the top of the stack; from `kept` on
    there is room for objects. */
 static void launch_option(lua_State *L, const lze_Kernel *k, const char *key,
                           lze_Launch *l, int kept) {
   int value = lua_gettop(L);
-  lua_Integer numbers[3] = {1, 1, 1};
+  lua_Integer numbers[3];
   if (strcmp(key, "group") == 0) {
-    lze_range_triple(L, k->name, value, key, 1, numbers);
+    launch_triple(L, k, value, key, l->dims, 1, numbers);
     for (int i = 0; i < 3; i++) l->group[i] = (uint32_t)numbers[i];
   } else if (strcmp(key, "offset") == 0) {
-    numbers[0] = numbers[1] = numbers[2] = 0;
-    lze_range_triple(L, k->name, value, key, 0, numbers);
+    launch_triple(L, k, value, key, l->dims, 0, numbers);
     for (int i = 0; i < 3; i++) l->offset[i] = (uint64_t)numbers[i];
   } else if (strcmp(key, "policy") == 0) {
     if (lua_type(L, value) != LUA_TSTRING)
