@@ -7,8 +7,10 @@
 #                     may exist side by side (BUILD=build/asan)
 #   SANITIZE=list     sanitizers to compile and link in: address,undefined ...
 #   WERROR=1          warnings are errors
-#   V=1               show the commands that compile and link
+#   V=1               show the commands that compile and link, and each file
+#                     that is installed
 #   PREFIX, DESTDIR   as usual, for install and uninstall
+#   ADVICE=no         install prints no advice on shell variables
 #   LUA=lua5.5        the interpreter of the Lua to build for
 #   CC, CFLAGS, CPPFLAGS, LDFLAGS, LUA_INCDIR
 

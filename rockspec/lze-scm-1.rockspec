@@ -27,6 +27,7 @@ build = {
     LUA_INCDIR = "$(LUA_INCDIR)",
   },
   install_variables = {
+    ADVICE = "no", -- LuaRocks has its own
     LUA_CMOD = "$(LIBDIR)",
     LIBDIR = "$(LIBDIR)",
     LIBEXECDIR = "$(LIBDIR)/libexec",

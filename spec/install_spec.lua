@@ -6,13 +6,12 @@ local process = require "spec.support.process"
 local build = os.getenv "LZE_TEST_BUILD" or "build"
 
 -- What `make install` and such say; what is built is not looked at.
-local function make(words)
-  local pipe = assert(io.popen(
-    "env -u MAKEFLAGS -u MAKELEVEL -u LUA_CPATH -u LUA_CPATH_5_4 " ..
+local function make(words, before)
+  local pipe = assert(io.popen((before or "") .. "env -u MAKEFLAGS -u MAKELEVEL -u LUA_CPATH -u LUA_CPATH_5_4 " ..
     ("make -s -o all BUILD=%s LUA=lua5.4 %s 2>&1"):format(build, words)))
   local said = pipe:read "a"
   assert(pipe:close(), said)
-  return said
+  return (said:gsub("^  U?N?INSTALL [^\n]*\n", ""))
 end
 
 local function lines(command)
@@ -77,16 +76,50 @@ describe("make install", function()
     end)
   end)
 
-  it("says last how Lua finds it where it does not look", function()
+  it("says last what to set where it is not found by itself", function()
     process.with_directory(function(root)
       local said = make("install PREFIX=" .. root)
-      assert.matches('\n  export LUA_CPATH="([^"\n]*)"\n$', said)
-      assert.equal(root .. "/lib/lua/5.4/?.so;;",
-        said:match 'LUA_CPATH="([^"]*)"')
-      said = make("install PREFIX=/usr/local DESTDIR=" .. root .. "/d")
-      assert.is_nil(said:find "LUA_CPATH")
+      assert.equal([[
+Programs find it after this in your shell:
+  export PATH="]] .. root .. [[/bin:$PATH"
+  export PKG_CONFIG_PATH="]] .. root ..
+        [[/lib/pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}"
+  export LUA_CPATH="]] .. root .. "/lib/lua/5.4/?.so;;\"\n", said)
+      -- What it says works, and is then not said again.
+      process.write(root .. "/set", said:gsub("^[^\n]*\n", ""))
+      local after = {[=[command -v lze]=], [=[pkg-config --variable=prefix lze]=],
+        [=[lua5.4 -e 'print(package.searchpath("lze", package.cpath))']=]}
+      for i, path in ipairs {"/bin/lze", "", "/lib/lua/5.4/lze.so"} do
+        assert.same({root .. path},
+          lines(("cd / && . %s/set && %s"):format(root, after[i])))
+      end
+      said = make("install PREFIX=" .. root, ". " .. root .. "/set;")
+      assert.not_matches("PATH=\"[^\n]*bin", said)
+      assert.not_matches("PKG_CONFIG_PATH", said)
+    end)
+  end)
+
+  it("says nothing to packagers, nor where all is found", function()
+    process.with_directory(function(root)
+      assert.equal("", make("install PREFIX=/usr/local DESTDIR=" .. root ..
+        "/d"))
+      assert.equal("", make("install PREFIX=/opt/x DESTDIR=" .. root .. "/d"))
+      assert.equal("", make("install ADVICE=no PREFIX=" .. root .. "/e"))
       make("install 'PREFIX=~/tree' HOME=" .. root)
       assert.is_true(there(root .. "/tree/lib/lua/5.4/lze.so"))
+    end)
+  end)
+end)
+
+describe("make install and uninstall", function()
+  it("do not show the commands that they run", function()
+    process.with_directory(function(root)
+      for _, what in ipairs {"install", "uninstall"} do
+        local said = lines(("env -u MAKEFLAGS -u MAKELEVEL make -o all " ..
+          "BUILD=%s LUA=lua5.4 %s ADVICE=no PREFIX=%s 2>&1"):format(build, what,
+          root))
+        assert.same({("  %-5s %s"):format(what:upper(), root)}, said)
+      end
     end)
   end)
 end)
