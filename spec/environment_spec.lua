@@ -160,6 +160,28 @@ describe("lze", function()
     end)
   end)
 
+  it("names what PoCL lacks of /proc and /sys", function()
+    if process.hosted or
+      not os.execute "unshare -rm mount -t tmpfs none /mnt 2>/dev/null" then
+      pending "no file system can be mounted here"
+    end
+    process.with_directory(function(dir)
+      process.write(dir .. "/script.lua",
+        "print(select(2, pcall(require 'lze'.device)))")
+      for hidden, said in pairs {
+        ["/sys"] = "needs /sys, which is not mounted here",
+        ["/proc"] = "needs /proc, which is not mounted here",
+        ["/sys /proc"] = "needs /proc and /sys, which are not mounted here"}
+      do
+        local pipe <close> = io.popen(([[unshare -rm sh -c '
+          for path in %s; do mount -t tmpfs none $path; done
+          exec %s %s/script.lua' 2>&1]]):format(hidden, process.lua, dir))
+        assert.matches("the software driver shows no device: PoCL " .. said ..
+          "\n$", pipe:read "a")
+      end
+    end)
+  end)
+
   it("with another translator than the one that was tried", function()
     if process.hosted or not os.execute [[
         ls /usr/bin/llvm-spirv-* >/dev/null 2>&1 &&

@@ -309,10 +309,12 @@ static bool library_recurses(void *handle)
    the machine has. */
 static bool machine_is_readable(void)
 {
-  if (access("/proc/self/status", R_OK) == 0 &&
-      access("/sys/devices/system/cpu", R_OK) == 0)
-    return true;
-  zocl_fail(0, "PoCL needs /proc and /sys, which are not mounted here");
+  bool proc = access("/proc/self/status", R_OK) == 0;
+  bool sys = access("/sys/devices/system/cpu", R_OK) == 0;
+  if (proc && sys) return true;
+  zocl_fail(0, "PoCL needs %s%s%s, which %s not mounted here",
+            proc ? "" : "/proc", proc || sys ? "" : " and ", sys ? "" : "/sys",
+            proc || sys ? "is" : "are");
   return false;
 }
 
