@@ -97,6 +97,39 @@ describe("lze.help", function()
       lze.help "collector")
   end)
 
+  it("answers words of other libraries, and says what lze does not have",
+    function()
+      for word, answer in pairs {tensor = "an array: chapter 18",
+        ndarray = "an array: chapter 18", cuda = "lze does not call CUDA%.",
+        NVIDIA = "lze does not call CUDA%.", csv = "`p:save` writes",
+        median = "`lze.array` does not have it", inverse =
+        "`lze.array` does not have it", solve = "`lze.array` does not have it"}
+      do
+        local text, known = require "lze.prompt".help(word)
+        assert.is_true(known, word)
+        assert.matches("Words of other libraries\n[^\n]*`" .. word:lower() ..
+          "`", text)
+        assert.matches(answer, (text:gsub("%s+", " ")))
+      end
+    end)
+
+  it("does not say that something is missing that is there", function()
+    local file <close> = assert(io.open("doc/manual.md", "rb"))
+    local rows = file:read "a":match
+      "\n### Words of other libraries\n.-\n|%-%-%-.-\n(.-)\n\n"
+    local missing = 0
+    for first, rest in rows:gmatch "| ([^|]*) | ([^|]*) |" do
+      if rest:find "does not have" then
+        for word in first:gmatch "`([^`]+)`" do
+          missing = missing + 1
+          assert.is_nil(rawget(lze.array, word), word)
+          assert.is_nil(rawget(lze, word), word)
+        end
+      end
+    end
+    assert.is_true(missing > 0)
+  end)
+
   it("says so of other words, and names what is written alike", function()
     assert.matches("^the manual has nothing on 'bufer'; near: a%.buffer, " ..
       "buffer, ", lze.help "bufer")
