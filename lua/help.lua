@@ -415,7 +415,7 @@ local function help(x, kind)
     word = gsub(word, "^lze%.array%.", "a.") -- as the manual has them
     word = gsub(word, "^w%.", "lze.work.")
     if chapters[word] then return of_word(chapters[word]) end
-    if receivers[word] and not C.lze()[word] then
+    if receivers[word] and rawget(C.lze(), word) == nil then
       return of_object(word), true -- no function of lze makes one
     end
     return of_word(word, trim(x))
@@ -433,4 +433,26 @@ local function help(x, kind)
   return of_word(chapters[name] or name)
 end
 
-return {help = help, receivers = receivers}
+-- Raises that lze or a table in it has no field of that name.
+local function missing(t, key, name)
+  local known, meant, least = {}, {}, max(1, #key // 3)
+  for field in next, t do
+    if type(field) == "string" and not find(field, "^_") then
+      known[#known + 1] = field
+      local far = distance(lower(key), lower(field))
+      if far < least then meant, least = {}, far end
+      if far == least then meant[#meant + 1] = name .. "." .. field end
+    end
+  end
+  sort(known)
+  sort(meant)
+  local hint = format(" (known: %s)", concat(known, ", "))
+  if t == C.lze() and key == "mpi" then
+    hint = ": it is a module of its own, require \"lze.mpi\""
+  elseif #meant > 0 then
+    hint = format("; did you mean %s?", concat(meant, " or "))
+  end
+  error(format("no field '%s' in %s%s", key, name, hint), 0)
+end
+
+return {help = help, missing = missing, receivers = receivers}

@@ -32,6 +32,34 @@ describe("the module", function()
       {env = {LZE_FUSE = "never or so"}}))
   end)
 
+  it("names the field that was meant, or all, for one that it lacks", function()
+    local function said(t, key)
+      return expect.misuse(function() return t[key] end)
+    end
+    assert.equal("no field 'bufer' in lze; did you mean lze.buffer?",
+      said(lze, "bufer"))
+    assert.equal("no field 'Buffer' in lze; did you mean lze.buffer?",
+      said(lze, "Buffer"))
+    assert.equal("no field 'device_' in lze; did you mean lze.device or " ..
+      "lze.devices?", said(lze, "device_"))
+    assert.matches("^no field 'qwxyzz' in lze %(known: .*buffer, .*, wrap, " ..
+      "yield%)$", said(lze, "qwxyzz"))
+    assert.equal("no field 'mpi' in lze: it is a module of its own, " ..
+      "require \"lze.mpi\"", said(lze, "mpi"))
+    assert.equal("no field 'validat' in lze.spirv; did you mean " ..
+      "lze.spirv.validate?", said(lze.spirv, "validat"))
+    assert.equal("no field 'globalid' in lze.work; did you mean " ..
+      "lze.work.global_id?", said(lze.work, "globalid"))
+  end)
+
+  it("has nil for what only programs look for", function()
+    for _, t in ipairs {lze, lze.spirv, lze.work} do
+      for _, key in ipairs {1, true, "_NAME", "__index"} do
+        assert.is_nil(t[key])
+      end
+    end
+  end)
+
   it("can be opened twice in a state, which stays one", function()
     local open = assert(package.loadlib(
       assert(package.searchpath("lze", package.cpath)), "luaopen_lze"))

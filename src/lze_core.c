@@ -206,8 +206,9 @@ API int luaopen_lze(lua_State *L) {
   lze_open_capi(L);
   lze_open_profile(L);
   lze_open_help(L);
-  lze_show_module(L);
   lze_open_arrays(L);
+  lze_show_module(L);
+  lze_open_names(L);
   lua_pushvalue(L, 1);
   lze_state(L)->module_ref = luaL_ref(L, LUA_REGISTRYINDEX);
   return 1;

@@ -7,6 +7,8 @@
 #include "base/lze_error.h"
 #include "base/lze_open.h"
 
+#include <string.h>
+
 static const unsigned char manual[] = {
 #include "doc/manual.h"
 };
@@ -55,6 +57,46 @@ int lze_push_help(lua_State *L) {
   lua_settop(L, 1);
   lze_script_call(L, &script, "help", 1, 2);
   return 2;
+}
+
+/* __index of lze and of tables in it, whose name is upvalue 1.  What begins with
+   `_` is what programs look for, not people. */
+static int table_index(lua_State *L) {
+  const char *name = lua_tostring(L, lua_upvalueindex(1));
+  if (lua_type(L, 2) != LUA_TSTRING) return 0;
+  const char *key = lua_tostring(L, 2);
+  if (*key == '_') return 0;
+  if (strcmp(name, "lze") == 0 && strcmp(key, "array") == 0) {
+    lua_settop(L, 1);
+    lze_push_arrays(L);
+    lua_pushvalue(L, 2);
+    lua_setfield(L, 1, "array");
+    return 1;
+  }
+  lua_settop(L, 2);
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lze_script_call(L, &script, "missing", 3, 0);
+  return 0;
+}
+
+/* Have the table on the top raise for fields that it lacks. [-0, +0] */
+static void table_names(lua_State *L, const char *name) {
+  if (!lua_getmetatable(L, -1)) lua_newtable(L);
+  lua_pushstring(L, name);
+  lua_pushcclosure(L, table_index, 1);
+  lua_setfield(L, -2, "__index");
+  lua_setmetatable(L, -2);
+}
+
+void lze_open_names(lua_State *L) {
+  static const char *const parts[][2] = {{"spirv", "lze.spirv"},
+                                         {"work", "lze.work"}};
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+    lua_getfield(L, -1, parts[i][0]);
+    table_names(L, parts[i][1]);
+    lua_pop(L, 1);
+  }
+  table_names(L, "lze");
 }
 
 static const lze_Method functions[] = {{"help", core_help, LZE_HOT},

@@ -34,6 +34,11 @@ void lze_open_arrays(lua_State *L);
 void lze_open_capi(lua_State *L);
 void lze_open_profile(lua_State *L);
 void lze_open_help(lua_State *L);
+/* After all others, and after lze_show_module, whose metatable this adds to:
+   unknown fields of lze, lze.spirv and lze.work are errors. */
+void lze_open_names(lua_State *L);
+/* The table lze.array, which is loaded by this. [-0, +1] */
+void lze_push_arrays(lua_State *L);
 /* help(word) -> what lze.help says of it, whether the manual has it */
 int lze_push_help(lua_State *L);
 /* The end of a state: write what LZE_PROFILE asks for. */

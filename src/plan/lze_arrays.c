@@ -281,17 +281,8 @@ static const lze_Method primitives[] = {{"files", array_files, LZE_HOT},
 static const lze_Script script = {"lze array.lua", array_text,
                                   sizeof array_text, primitives};
 
-/* Field `array` of the module at its first use. */
-static int module_index(lua_State *L) {
-  if (lua_type(L, 2) != LUA_TSTRING ||
-      strcmp(lua_tostring(L, 2), "array") != 0)
-    return 0;
-  lua_settop(L, 1);
+void lze_push_arrays(lua_State *L) {
   lze_script_call(L, &script, "open", 0, 1);
-  lua_pushliteral(L, "array");
-  lua_pushvalue(L, -2);
-  lua_rawset(L, 1);
-  return 1;
 }
 
 /* g:array(name, dst, expression) -> g: a task that computes the expression of
@@ -307,11 +298,6 @@ static int graph_array(lua_State *L) {
 static const lze_Method graph_methods[] = {{"array", graph_array, LZE_HOT},
                                            {NULL, NULL, LZE_HOT}};
 
-/* After lze_show_module, whose metatable this adds to. */
 void lze_open_arrays(lua_State *L) {
   lze_add_methods(L, lze_graph_kind, graph_methods);
-  if (!lua_getmetatable(L, -1)) lua_newtable(L);
-  lua_pushcfunction(L, module_index);
-  lua_setfield(L, -2, "__index");
-  lua_setmetatable(L, -2);
 }
