@@ -187,6 +187,29 @@ end
 
 local here = debug.getinfo(1, "S").short_src:gsub("%p", "%%%0")
 
+-- Parts of lze that are written in Lua, as a traceback has them.
+local inside <const> = "^\n\tlze [%w_]+%.lua:"
+
+-- The lines of a traceback without what runs inside lze, and what that calls of
+-- C.
+local function outside(lines)
+  local kept, held = {}, {}
+  local dropped = false
+  for line in lines:gmatch "\n[^\n]+" do
+    if line:find(inside) then
+      held, dropped = {}, true
+    elseif line:find "^\n\t%[C%]" then
+      held[#held + 1] = line
+    elseif not (dropped and line:find "^\n\t%(%.%.%.tail calls") then
+      table.move(held, 1, #held, #kept + 1, kept)
+      kept[#kept + 1] = line
+      held, dropped = {}, false
+    end
+  end
+  table.move(held, 1, #held, #kept + 1, kept)
+  return table.concat(kept)
+end
+
 -- The error as it is shown, with the part of the stack that is not of here.
 local function traced(err)
   if type(err) ~= "string" and type(err) ~= "number" then
@@ -197,7 +220,9 @@ local function traced(err)
   local text = debug.traceback(err, 2)
   text = text:gsub("\n\t%[C%]: in %a+ '[%w.]*call'\n\t" .. here .. ".*$", "")
   text = text:gsub("\n\t" .. here .. "[^\n]*", "")
-  return (text:gsub("\nstack traceback:$", ""))
+  local message, lines = text:match "^(.*)\nstack traceback:(.*)$"
+  lines = outside(lines)
+  return message .. (lines ~= "" and "\nstack traceback:" .. lines or "")
 end
 
 -- A chunk of an expression, after another value, as a tail call would have no

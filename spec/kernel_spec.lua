@@ -938,11 +938,10 @@ describe("a range", function()
       local launch, option, values, dimension = table.unpack(case)
       local dimensions = #launch
       launch[option] = values
-      local said = ("kernel add: %s: %d in dimension %d of a range that has %d"):
-        format(option, values[dimension], dimension, dimensions)
+      local said = ("kernel add: %s: %d in dimension %d of a range that " ..
+        "has %d"):format(option, values[dimension], dimension, dimensions)
       assert.equal(said, call(launch))
-      assert.equal(said,
-        expect.misuse(function() mod.add:group(launch) end))
+      assert.equal(said, expect.misuse(function() mod.add:group(launch) end))
     end
     assert.equal("kernel add: unknown policy 'best' (known: lze, driver, " ..
       "largest, tornado, tuned)", call {1, policy = "best"})

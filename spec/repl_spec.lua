@@ -103,6 +103,34 @@ for]], function(path)
     end)
   end)
 
+  it("shows what a script called in traces, not what lze does inside",
+    function()
+      with_lines([[
+A = lze.array
+A("float", {1, 2}) + A("float", {1, 2, 3})
+A("float", {1}).nothing
+A("float", {1}):sum("all")
+function fail() error "boom" end
+A.fuse(function(a) fail() return a end)(A.zeros {2})
+lze.mark("here", fail)
+]], function(path)
+        local text = typed(path)
+        assert.not_matches("\tlze [^\n]*%.lua:", text)
+        assert.matches("%(dimension 1: 2 and 3%)\nstack traceback:\n" ..
+          "\t%[C%]: in metamethod 'add'\n\tstdin:1: in main chunk\n", text)
+        assert.matches("no field 'nothing' [^\n]*\nstack traceback:\n" ..
+          "\t%[C%]: in metamethod 'index'\n\tstdin:1: in main chunk\n", text)
+        assert.matches("\nstdin:1: sum: [^\n]*\nstack traceback:\n" ..
+          "\tstdin:1: in main chunk\n", text)
+        assert.matches("\nstdin:1: boom\nstack traceback:\n" ..
+          "\t%[C%]: in %l+ 'error'\n\tstdin:1: in [^\n]*'fail'\n" ..
+          "\tstdin:1: in [^\n]*\n\tstdin:1: in main chunk\n", text)
+        assert.matches("\nstdin:1: boom\nstack traceback:\n" ..
+          "\t%[C%]: in %l+ 'error'\n\tstdin:1: in [^\n]*'fail'\n" ..
+          "\t%[C%]: in %l+ 'lze.mark'\n\tstdin:1: in main chunk\n$", text)
+      end)
+    end)
+
   it("ends what runs at Ctrl-C, a directive too", function()
     with_lines([[
 interrupt = function() while true do io.popen("kill -INT $PPID"):close() end end

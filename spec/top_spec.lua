@@ -113,8 +113,10 @@ describe("lze top", function()
         print((io.open(said):read "a"))
         -- The same launches in waits.
         os.remove(said)
-        os.execute("(until grep -qs '\"in_flight\":1' " .. said .. ".part; do " ..
-          top .. ".part; done; mv " .. said .. ".part " .. said .. ") &")
+        local part = said .. ".part"
+        os.execute("(for _ in 1 2 3 4 5 6 7 8 9; do " .. top .. ".part; " ..
+          "grep -q '\"in_flight\":[1-9]' " .. part .. " && break; done; mv " ..
+          part .. " " .. said .. ") &")
         local file
         repeat
           k(1, x, 50000000)
@@ -126,7 +128,8 @@ describe("lze top", function()
       local p = json.decode(before).programs[1]
       assert.same({1, 3, 3}, {p.in_flight, p.launches, p.kernels[1].launches})
       p = json.decode(waiting).programs[1]
-      assert.equal(1, p.in_flight)
+      -- What is waited for may need a command of its own.
+      assert.is_true(p.in_flight == 1 or p.in_flight == 2)
       assert.equal(p.launches, p.kernels[1].launches)
     end)
   end)
@@ -249,7 +252,8 @@ describe("lze top", function()
       assert.matches("\nno program that uses lze is running\n", text)
       for _, missing in ipairs {false, dir .. "/nowhere"} do
         text = process.output(command "", {env = {XDG_RUNTIME_DIR = missing}})
-        assert.matches("not seen: XDG_RUNTIME_DIR does not name a directory\n", text)
+        assert.matches("not seen: XDG_RUNTIME_DIR does not name a " ..
+          "directory\n", text)
       end
       local r = process.run("os.exit(select(3, " .. command "--twice" .. "))",
         {env = {XDG_RUNTIME_DIR = dir}})
