@@ -638,7 +638,11 @@ local function no_order(sign, method)
 end
 meta.__lt, meta.__le = no_order("<", "lt"), no_order("<=", "le")
 
-function meta.__concat()
+function meta.__concat(a, b)
+  if not (is(a) and is(b)) then
+    fail("a .. b: an array is not text; tostring(a) shows it, a:item() " ..
+      "gives the number of one without dimensions")
+  end
   fail("a .. b: arrays are not joined by ..; A.cat{a, b} does that")
 end
 

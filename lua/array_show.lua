@@ -214,6 +214,12 @@ local function text(a)
   return elements(a.kind, a.dims, a.stride, read)
 end
 
+-- What is shown of an array whose elements are not there.
+local function without(a, head, why)
+  local hint = #a.dims == 0 and "; a:item() gives the number" or ""
+  return format("%s (%s%s)", head, why, hint)
+end
+
 -- tostring of an array.  print waits for the elements; anything else shows what
 -- is there already, and never raises.
 core.meta.__tostring = function(a)
@@ -222,7 +228,7 @@ core.meta.__tostring = function(a)
   local body
   if a.op then
     if core.is_closed(a) then return head .. " (closed)" end
-    if not core.C.printed() then return head .. " (not computed)" end
+    if not core.C.printed() then return without(a, head, "not computed") end
     a:eval()
   end
   local open, busy = core.C.pcall(a.base.pending, a.base)
@@ -230,9 +236,9 @@ core.meta.__tostring = function(a)
   if core.C.printed() then
     body = text(a)
   elseif busy then
-    return head .. " (busy)"
+    return without(a, head, "busy")
   elseif a.base.usage == "device" then
-    return head .. " (on the device)"
+    return without(a, head, "on the device")
   else
     local ok, said = core.C.pcall(text, a)
     if not ok then return head .. " (failed)" end

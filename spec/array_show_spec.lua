@@ -2,6 +2,7 @@
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
+local expect = require "spec.support.expect"
 local process = require "spec.support.process"
 local A = lze.array
 
@@ -66,6 +67,35 @@ describe("tostring of an array", function()
     local many = A.zeros {7, 7, 7, 7, 7, 7}
     lze.wait()
     assert.is_true(#tostring(many) > 500 and #tostring(many) < 4000)
+  end)
+
+  it("says how to get the number of an array without dimensions", function()
+    local mod = lze.load "kernels/spec.spv"
+    local loss = A("float", {1, 2, 4}):sum() * 1
+    assert.equal("loss: array: float {} (not computed; a:item() gives the " ..
+      "number)", "loss: " .. tostring(loss))
+    local x = lze.buffer("uint", 4)
+    mod.spin(1, x, 10)
+    lze.wait()
+    local one = lze.buffer("float", {7})
+    mod.spin(1, x, 1000000000)
+    local busy = A("float", one, {})
+    lze.default().queue:launch(lze.kernel(function(_, u, v)
+      v[1] = v[1] + u[1] * 0
+    end), 1, x, one)
+    assert.equal("array: float {} (busy; a:item() gives the number)",
+      tostring(busy))
+    assert.equal(7, busy:item())
+    shows("float {} 7.0", busy)
+    shows("float {} (on the device; a:item() gives the number)",
+      A("float", lze.buffer("float", {1}, {usage = "device"}), {}))
+    assert.equal(7, loss:item())
+    assert.equal("loss: array: float {} 7.0", "loss: " .. tostring(loss))
+    assert.equal("a .. b: an array is not text; tostring(a) shows it, " ..
+      "a:item() gives the number of one without dimensions",
+      expect.misuse(function() return "loss: " .. loss end))
+    assert.equal("a .. b: arrays are not joined by ..; A.cat{a, b} does that",
+      expect.misuse(function() return loss .. loss end))
   end)
 
   it("never waits and never raises; print waits", function()
