@@ -26,8 +26,8 @@ local rawget, rawset, select, setmetatable = rawget, rawset, select,
   setmetatable
 local nodes = C.nodes(meta)
 local tostring, type = tostring, type
-local concat, format, max, unpack = table.concat, string.format, math.max,
-  table.unpack
+local concat, format, max, min, unpack = table.concat, string.format, math.max,
+  math.min, table.unpack
 
 local NODES <const> = 48         -- of a tree of operations, operands included
 local NAMES <const> = 180        -- of a kernel: Lua's functions have 200 locals
@@ -543,10 +543,22 @@ local function is_fresh(w)
   return fresh > 1
 end
 
+-- The name of what a walk computes: its operations, the last ones at the end.
+local MOST_NAMED <const> = 4
+
+local function name_of_walk(w)
+  local names, more = {}, w.steps - MOST_NAMED
+  if more > 0 then names[1] = more .. "_more" end
+  for k = min(w.steps, MOST_NAMED), 1, -1 do
+    names[#names + 1] = w.ops[k].name
+  end
+  return concat(names, "_")
+end
+
 local function make_kernel(w, op, x, y, z)
+  local name = name_of_walk(w)
   local parameters, lines, value, place = write_tree(w, op, x, y, z)
   use_operations(w)
-  local name = w.steps == 1 and op.name or "expression"
   local text = format("%sreturn function(i, r, %s)\n  %s\n  r[%s] = %s\nend",
     prelude, concat(parameters, ", "), concat(lines, "\n  "), place, value)
   return C.kernel(C.text(text, name)(math, C.work.fma),
@@ -1072,7 +1084,7 @@ local function operand(a, name, kind, how)
       "return %s\nend", prelude, parameters, concat(lines, "\n  "), value),
       "operand")(math, C.work.fma)
     entry.parameters, entry.real, entry.kernels = parameters, op.reals, {}
-    entry.type = a.kind
+    entry.type, entry.name = a.kind, name_of_walk(w)
   end
   rawset(a, "reduced", true)
   return w

@@ -205,7 +205,8 @@ local function kernel_of(name, key, parameters, make_text, op, x)
     local make = op.f and core.script_kernel or C.kernel
     k = make(C.text(text, name)(math, op.f, entry and entry.element,
       C.work.private_array),
-      {name = "array_" .. name, real = entry and entry.real or nil})
+      {name = "array_" .. (entry and entry.name .. "_" or "") .. name,
+        real = entry and entry.real or nil})
     list[key] = k
   end
   return k

@@ -773,9 +773,6 @@ local function reached(g, limits)
   return text
 end
 
-local function milli(ns) return format("%.3f", ns / 1e6) end
-local function micro(ns) return format("%.1f", ns / 1e3) end
-
 -- The group sizes of some launches, as a table has them.
 local function groups_of(g)
   local text = size_of(g.first.group)
@@ -785,8 +782,17 @@ local function groups_of(g)
   return text
 end
 
--- tostring(profile)
-local function to_text(events, about)
+local function add_findings(lines, found)
+  lines[#lines + 1] = ""
+  lines[#lines + 1] = #found == 0 and "findings: none" or "findings"
+  for i, f in ipairs(found) do
+    lines[#lines + 1] = format("%3d. %s: %s", i, f.where, f.text)
+  end
+end
+
+-- tostring(profile).  The findings are where people look: at the end, before
+-- the next prompt, unless they come first.
+local function to_text(events, about, findings_first)
   local found = findings(events, about)
   about = measured(events, about)
   local count = #events
@@ -802,6 +808,8 @@ local function to_text(events, about)
     about.dropped > 0 and format(" (%d older ones dropped)", about.dropped) or
       "", #events < count and format(", %d not over", count - #events) or "")}
 
+  if findings_first then add_findings(lines, found) end
+
   -- Rows have their device where there are several.
   local several = false
   for _, e in ipairs(device) do
@@ -816,8 +824,8 @@ local function to_text(events, about)
   end
 
   local limits, names = {}, {} -- of devices that were measured
-  local work = with_device({"      %", "  total ms", "   count", "   mean us",
-    "    min us", "    max us", "   GB/s", "  of copy", "  GFLOP/s", "group",
+  local work = with_device({"      %", "  total", "   count", "   mean",
+    "    min", "    max", "   GB/s", "  of copy", "  GFLOP/s", "group",
     "name", "line"}, "device")
   local compared = {} -- with what their device can do
   local function work_row(g)
@@ -832,8 +840,9 @@ local function to_text(events, about)
       compared[#compared + 1] = format("  %s%s: %s", short(e.name),
         several and " on " .. device_of(e) or "", reached(g, limits[e.device]))
     end
-    return with_device({format("%.1f", 100 * g.ns / about.ns), milli(g.ns),
-      tostring(g.n), micro(g.ns / g.n), micro(g.least), micro(g.most),
+    return with_device({format("%.1f", 100 * g.ns / about.ns), time_text(g.ns),
+      tostring(g.n), time_text(g.ns / g.n), time_text(g.least),
+      time_text(g.most),
       rate and format("%.2f", rate) or "-",
       rate and copy and percent(rate, copy) or "-", flops_cell(g),
       groups_of(g), short(e.name), at(e)}, device_of(e))
@@ -871,55 +880,51 @@ local function to_text(events, about)
   end
   add_table(lines, "copies and fills", group_by(select_events(events,
     function(e) return e.kind == "copy" or e.kind == "fill" end), by_device),
-    with_device({"      %", "  total ms", "   count", "       bytes",
-    "   GB/s", "   host ms", "name", "line"}, "device"), function(g)
-    return with_device({format("%.1f", 100 * g.ns / about.ns), milli(g.ns),
-      tostring(g.n), tostring(g.bytes),
-      g.ns > 0 and format("%.2f", g.bytes / g.ns) or "-", milli(g.call_ns),
+    with_device({"      %", "  total", "   count", "     size",
+    "   GB/s", "   host", "name", "line"}, "device"), function(g)
+    return with_device({format("%.1f", 100 * g.ns / about.ns), time_text(g.ns),
+      tostring(g.n), size_text(g.bytes),
+      g.ns > 0 and format("%.2f", g.bytes / g.ns) or "-", time_text(g.call_ns),
       g.first.name, at(g.first)}, device_of(g.first))
   end)
   add_table(lines, "messages", group_by(of_kind(events, "message"), by_line),
-    {"  total ms", "   count", "       bytes", "   mean us", "name", "line"},
+    {"  total", "   count", "     size", "   mean", "name", "line"},
     function(g)
-      return {milli(g.ns), tostring(g.n), tostring(g.bytes),
-        micro(g.ns / g.n), short(g.first.name), at(g.first)}
+      return {time_text(g.ns), tostring(g.n), size_text(g.bytes),
+        time_text(g.ns / g.n), short(g.first.name), at(g.first)}
     end)
   add_table(lines, "power", group_by(of_kind(events, "power"), device_name),
-    {"  measured ms", "    joules", "  mean W", "   max W", "device"},
+    {"  measured", "    joules", "  mean W", "   max W", "device"},
     function(g)
       local joules, most = 0, 0
       for _, e in ipairs(g) do
         joules = joules + e.watts * length(e) / 1e9
         most = max(most, e.watts)
       end
-      return {milli(g.ns), format("%.3f", joules), format("%.1f", joules /
+      return {time_text(g.ns), format("%.3f", joules), format("%.1f", joules /
         max(1, g.ns) * 1e9), format("%.1f", most), device_name(g.first)}
     end)
   local function host(g)
     local ns = 0
     for _, e in ipairs(g) do ns = ns + inside(e, about) end
-    return {format("%.1f", 100 * ns / about.ns), milli(ns), tostring(g.n),
+    return {format("%.1f", 100 * ns / about.ns), time_text(ns), tostring(g.n),
       short(g.first.name), at(g.first)}
   end
   add_table(lines, "waits", group_by(waits, by_line),
-    {"      %", "  total ms", "   count", "for", "line"}, host)
+    {"      %", "  total", "   count", "for", "line"}, host)
   add_table(lines, "builds", group_by(builds, by_line),
-    {"      %", "  total ms", "   count", "of", "line"}, host)
+    {"      %", "  total", "   count", "of", "line"}, host)
   add_table(lines, "collections", group_by(of_kind(events, "collection"),
-    by_line), {"      %", "  total ms", "   count", "bytes freed", "line"},
+    by_line), {"      %", "  total", "   count", "memory freed", "line"},
     function(g)
       local cells = host(g)
-      cells[4] = tostring(g.bytes)
+      cells[4] = size_text(g.bytes)
       return cells
     end)
   add_table(lines, "marks", group_by(of_kind(events, "mark"), by_line),
-    {"      %", "  total ms", "   count", "name", "line"}, host)
+    {"      %", "  total", "   count", "name", "line"}, host)
 
-  lines[#lines + 1] = ""
-  lines[#lines + 1] = #found == 0 and "findings: none" or "findings"
-  for i, f in ipairs(found) do
-    lines[#lines + 1] = format("%3d. %s: %s", i, f.where, f.text)
-  end
+  if not findings_first then add_findings(lines, found) end
   return concat(lines, "\n")
 end
 
@@ -1269,7 +1274,7 @@ local function to_html(events, about)
   local values = {
     TITLE = format("lze: %s, %d events", time_text(about.end_ns -
       about.start_ns), #events),
-    TEXT = plain(to_text(events, about)),
+    TEXT = plain(to_text(events, about, true)),
     -- Nothing in it ends the element that it is in.
     DATA = gsub(format('{"process":%s,"boot":%s,"start":"%d",' ..
       '"epoch":"%d","end":%d,"devices":[%s],"strings":[%s],' ..

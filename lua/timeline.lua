@@ -42,7 +42,9 @@ input[type=search] { font: inherit; padding: 2px 6px; width: 16em; }
 canvas { display: block; cursor: grab; touch-action: none; }
 canvas:focus { outline: none; }
 section { border-top: 1px solid var(--line); padding: 8px 12px;
-  max-height: 40vh; overflow: auto; }
+  max-height: 40vh; overflow: auto; flex: none; }
+#text { border-top: 0; border-bottom: 1px solid var(--line);
+  max-height: 30vh; }
 pre { margin: 0; font: 12px/1.45 ui-monospace, monospace; }
 table { border-collapse: collapse; }
 th { text-align: left; font-weight: normal; color: var(--faint);
@@ -61,10 +63,10 @@ td.source { font-family: ui-monospace, monospace; white-space: pre-wrap; }
   <span>wheel or w, s: zoom; drag or a, d: move; shift and drag: sums; 0: all;
     click: details; c: critical path; Enter: next found</span>
 </header>
+<section id="text"><details open><summary>findings and tables</summary>
+<pre>@TEXT@</pre></details></section>
 <div id="time"><canvas id="canvas" tabindex="0"></canvas></div>
 <section id="details" hidden><table id="table"></table></section>
-<section><details open><summary>text</summary><pre>@TEXT@</pre></details>
-</section>
 <script type="application/json" id="data">[@DATA@]</script>
 <script>
 "use strict";

@@ -181,7 +181,7 @@ plan:run()
       assert.matches("^nothing has run yet\nwall [%d.]+ ms, device [%d.]+ " ..
         "ms in 3 commands, waits [%d.]+ ms, builds 0.000 ms, memory %+0 " ..
         "bytes of devices and [+-]%d+ of Lua\n", text)
-      assert.matches("\nkernels\n[^\n]+\n +[%d.]+ +[%d.]+ +3 .* saxpy +" ..
+      assert.matches("\nkernels\n[^\n]+\n +[%d.]+ +[%d.]+ %l+ +3 .* saxpy +" ..
         "stdin:1\n", text)
       assert.matches("\nwritten: /[^\n]+\na name that ends in .csv, .html, " ..
         '.json or .txt expected, got "run.xyz"\n/proc/none/it.csv: No ' ..
