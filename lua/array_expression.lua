@@ -544,7 +544,7 @@ local function is_fresh(w)
 end
 
 -- The name of what a walk computes: its operations, the last ones at the end.
-local MOST_NAMED <const> = 4
+local MOST_NAMED <const> = 6
 
 local function name_of_walk(w)
   local names, more = {}, w.steps - MOST_NAMED

@@ -42,9 +42,9 @@ input[type=search] { font: inherit; padding: 2px 6px; width: 16em; }
 canvas { display: block; cursor: grab; touch-action: none; }
 canvas:focus { outline: none; }
 section { border-top: 1px solid var(--line); padding: 8px 12px;
-  max-height: 40vh; overflow: auto; flex: none; }
+  max-height: 32vh; overflow: auto; flex: none; }
 #text { border-top: 0; border-bottom: 1px solid var(--line);
-  max-height: 30vh; }
+  max-height: 24vh; }
 pre { margin: 0; font: 12px/1.45 ui-monospace, monospace; }
 table { border-collapse: collapse; }
 th { text-align: left; font-weight: normal; color: var(--faint);

@@ -1758,8 +1758,8 @@ describe("tostring of a profile", function()
     end)
     local names = {}
     for i, e in ipairs(of(p, "kernel")) do names[i] = e.name end
-    assert.same({"array_mul_add_sqrt_mul", "array_3_more_sub_abs_exp_neg",
-      "array_neg"}, names)
+    assert.same({"array_mul_add_sqrt_mul",
+      "array_1_more_add_mul_sub_abs_exp_neg", "array_neg"}, names)
     p:close()
   end)
 
