@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 /* Opens a directory if it belongs to this user, no other user can enter it and
-   its name is not a link; -1 otherwise, with errno.  What is in it is then reached by the
-   descriptor, as the path may lead elsewhere a moment later. */
+   its name is not a link; -1 otherwise, with errno.  What is in it is then
+   reached by the descriptor, as the path may lead elsewhere a moment later. */
 static inline int private_open(const char *path) {
   int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
   struct stat st;

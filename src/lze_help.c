@@ -59,8 +59,8 @@ int lze_push_help(lua_State *L) {
   return 2;
 }
 
-/* __index of lze and of tables in it, whose name is upvalue 1.  What begins with
-   `_` is what programs look for, not people. */
+/* __index of lze and of tables in it, whose name is upvalue 1.  What begins
+   with `_` is what programs look for, not people. */
 static int table_index(lua_State *L) {
   const char *name = lua_tostring(L, lua_upvalueindex(1));
   if (lua_type(L, 2) != LUA_TSTRING) return 0;
