@@ -85,11 +85,10 @@ describe("await", function()
 
   it("checks lze.yield", function()
     finally(function() lze.yield = coroutine.yield end)
-    for _, v in ipairs {5, {}} do
-      lze.yield = v
+    for _, case in ipairs {{"integer 5", 5}, {"table", {}}, {"nil"}} do
+      lze.yield = case[2]
       local ev = slow()
-      assert.matches("lze%.yield: function expected, got " ..
-        (v == 5 and "integer 5" or "table"),
+      assert.matches("lze%.yield: function expected, got " .. case[1],
         expect.misuse(coroutine.wrap(function() ev:await() end)))
       ev:wait(limit)
     end

@@ -199,7 +199,8 @@ static int event_await(lua_State *L) {
   }
   if (lua_isnil(L, 2)) {
     lua_rawgeti(L, LUA_REGISTRYINDEX, lze_state(L)->module_ref);
-    lua_getfield(L, -1, "yield");
+    lua_pushliteral(L, "yield");
+    lua_rawget(L, -2); /* a script may have set it to nil */
     if (!lua_isfunction(L, -1) &&
         luaL_getmetafield(L, -1, "__call") == LUA_TNIL)
       luaL_error(L, "lze.yield: function expected, got %s",
