@@ -436,16 +436,20 @@ end
 -- Raises that lze or a table in it has no field of that name.
 local function missing(t, key, name)
   local known, meant, least = {}, {}, max(1, #key // 3)
+  if t == C.lze() and rawget(t, "array") == nil then
+    known[1] = "array" -- it is loaded at its first use
+  end
   for field in next, t do
     if type(field) == "string" and not find(field, "^_") then
       known[#known + 1] = field
-      local far = distance(lower(key), lower(field))
-      if far < least then meant, least = {}, far end
-      if far == least then meant[#meant + 1] = name .. "." .. field end
     end
   end
   sort(known)
-  sort(meant)
+  for _, field in ipairs(known) do
+    local far = distance(lower(key), lower(field))
+    if far < least then meant, least = {}, far end
+    if far == least then meant[#meant + 1] = name .. "." .. field end
+  end
   local hint = format(" (known: %s)", concat(known, ", "))
   if t == C.lze() and key == "mpi" then
     hint = ": it is a module of its own, require \"lze.mpi\""

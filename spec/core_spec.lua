@@ -44,6 +44,9 @@ describe("the module", function()
       "lze.devices?", said(lze, "device_"))
     assert.matches("^no field 'qwxyzz' in lze %(known: .*buffer, .*, wrap, " ..
       "yield%)$", said(lze, "qwxyzz"))
+    assert.matches("no field 'aray' in lze; did you mean lze%.array%?\n$",
+      process.output [[
+        print(select(2, pcall(function() return require "lze".aray end)))]])
     assert.equal("no field 'mpi' in lze: it is a module of its own, " ..
       "require \"lze.mpi\"", said(lze, "mpi"))
     assert.equal("no field 'validat' in lze.spirv; did you mean " ..
