@@ -94,16 +94,63 @@ uint32_t op3(compiler *c, unsigned op, uint32_t t, uint32_t a, uint32_t b,
   WRITE(&c->w, WRITER_BODY, op, t, id, a, b, d);
   return id;
 }
-uint32_t ext(compiler *c, unsigned op, uint32_t t, unsigned count, uint32_t a,
-             uint32_t b, uint32_t d) {
-  if (!c->emit) return 0;
+uint32_t logical(compiler *c, unsigned op, uint32_t a, uint32_t b) {
+  return c->emit ? op2(c, op, t_bool(c), a, b) : 0;
+}
+
+/* --- functions ------------------------------------------------------------ */
+
+static uint32_t library(compiler *c, unsigned op, uint32_t t, unsigned count,
+                        uint32_t a, uint32_t b, uint32_t d) {
   uint32_t id = writer_id(&c->w);
   uint32_t words[] = {t, id, c->import, op, a, b, d};
   writer_op(&c->w, WRITER_BODY, SpvOpExtInst, 4 + count, words);
   return id;
 }
-uint32_t logical(compiler *c, unsigned op, uint32_t a, uint32_t b) {
-  return c->emit ? op2(c, op, t_bool(c), a, b) : 0;
+
+/* A function that gives NaN for NaN, and is never called with one. */
+static uint32_t of_number(compiler *c, unsigned op, uint32_t t, uint32_t x) {
+  uint32_t nan = logical(c, SpvOpFUnordNotEqual, x, x);
+  uint32_t number = op3(c, SpvOpSelect, t, nan, k_real(c, 0), x);
+  return op3(c, SpvOpSelect, t, nan, x, library(c, op, t, 1, number, 0, 0));
+}
+
+/* fmod, called only if x is finite, y is not 0 and |x| >= |y|.  Otherwise the
+   result is x, if |x| < |y|, or NaN. */
+static uint32_t remainder_of(compiler *c, uint32_t t, uint32_t x, uint32_t y) {
+  uint32_t ax = library(c, OpenCLstd_Fabs, t, 1, x, 0, 0);
+  uint32_t ay = library(c, OpenCLstd_Fabs, t, 1, y, 0, 0);
+  uint32_t one = k_real(c, 1);
+  uint32_t good = logical(
+      c, SpvOpLogicalAnd, logical(c, SpvOpFOrdGreaterThanEqual, ax, ay),
+      logical(c, SpvOpLogicalAnd,
+              logical(c, SpvOpFOrdLessThan, ax, k_real(c, INFINITY)),
+              logical(c, SpvOpFOrdGreaterThan, ay, k_real(c, 0))));
+  uint32_t m = library(c, OpenCLstd_Fmod, t, 2,
+                       op3(c, SpvOpSelect, t, good, x, one),
+                       op3(c, SpvOpSelect, t, good, y, one), 0);
+  uint32_t other =
+      op3(c, SpvOpSelect, t, logical(c, SpvOpFOrdLessThan, ax, ay), x,
+          k_real(c, NAN));
+  return op3(c, SpvOpSelect, t, good, m, other);
+}
+
+/* Calls a function of the driver's library.  Those of PoCL that convert a
+   number to an integer on their way have undefined behaviour for a NaN, and
+   fmod for infinity and 0 too.  If LLVM knows the operand, it then removes the
+   function and other parts of the kernel: exp in PoCL 3.1, all of them in
+   7.1. */
+uint32_t ext(compiler *c, unsigned op, uint32_t t, unsigned count, uint32_t a,
+             uint32_t b, uint32_t d) {
+  if (!c->emit) return 0;
+  switch (op) {
+    case OpenCLstd_Floor: case OpenCLstd_Ceil: case OpenCLstd_Trunc:
+    case OpenCLstd_Exp: case OpenCLstd_Native_exp: case OpenCLstd_Native_sin:
+    case OpenCLstd_Native_cos: case OpenCLstd_Native_tan:
+      return of_number(c, op, t, a);
+    case OpenCLstd_Fmod: return remainder_of(c, t, a, b);
+    default: return library(c, op, t, count, a, b, d);
+  }
 }
 
 /* --- values --------------------------------------------------------------- */
@@ -153,13 +200,8 @@ uint32_t whole(compiler *c, uint32_t real) {
                           k_real(c, 0), real));
 }
 
-/* floor or ceil.  A NaN is passed by them: folding the floor of a constant
-   NaN, drivers are known to give 0 (PoCL 3.1). */
 uint32_t rounded(compiler *c, unsigned op, uint32_t real) {
-  uint32_t t = t_of(c, T_REAL), id = ext(c, op, t, 1, real, 0, 0);
-  if (!c->emit || c->input->options.fast) return id;
-  return op3(c, SpvOpSelect, t,
-             logical(c, SpvOpFUnordNotEqual, real, real), real, id);
+  return ext(c, op, t_of(c, T_REAL), 1, real, 0, 0);
 }
 
 /* --- integers ------------------------------------------------------------- */
