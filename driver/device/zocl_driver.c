@@ -59,6 +59,9 @@ static zocl_driver *driver_new(const zocl_platform *platform)
   const char *pocl = strcasestr(driver->version, "pocl");
   if (pocl != NULL) driver->pocl = (unsigned)strtoul(pocl + 4, NULL, 10);
   if (pocl != NULL && driver->pocl == 0) driver->pocl = 1; /* it does not say */
+  /* PoCL 7 repeats a load after a loop or a barrier, although the element may
+     have been written since.  It looks for the variable at each compilation. */
+  if (driver->pocl >= 7) setenv("POCL_PREGION_VALUE_REMAT", "0", 0);
   const char *llvm = strstr(driver->version, "LLVM ");
   if (llvm != NULL) driver->llvm = (unsigned)strtoul(llvm + 5, NULL, 10);
   if (platform->cl->clGetDeviceIDs(platform->id, CL_DEVICE_TYPE_ALL, 64, ids,
