@@ -127,10 +127,11 @@ describe("a variable of the whole process", function()
 end)
 
 describe("the environment", function()
-  it("is as it was after first use", function()
+  it("is as it was after first use, but for what PoCL 7 needs", function()
     local out = process.output [[
       local function environment()
-        local pipe = io.popen("env | sort", "r")
+        local pipe = io.popen("env | grep -v POCL_PREGION_VALUE_REMAT | " ..
+          "sort", "r")
         local text = pipe:read "a"
         pipe:close()
         return text
