@@ -184,11 +184,11 @@ local function step(at, key)
   return to
 end
 
--- Operations: {name =, type = of results, reals =, apart = whether results are
--- rounded by nothing but a store, arity =, x =, y =, z = of each operand that
--- is a number what math.type says, trial = {left = how many kernels of several
--- operations it may still be in before it is taken to have one of its own},
--- operation = itself}.  There is one table for each; those that differ in which
+-- Operations: {name =, type = of results, reals =, apart = whether only a store
+-- rounds results to their type, as their kernel computes in wider reals,
+-- arity =, x =, y =, z = of each operand that is a number what math.type says,
+-- trial = {left = how many kernels of several operations it may still be in
+-- before it is taken to have one of its own}, operation = itself}.  There is one table for each; those that differ in which
 -- operands are numbers share a trial.
 local operations = {}
 
@@ -202,7 +202,7 @@ local function operation(name, kind, width, x, y, z)
     z or "array")
   if not op.operation then                  -- set last: a hook may raise before
     op.name, op.type, op.reals, op.trial = name, kind, width, trial
-    op.apart = kind == "half" or kind == "bfloat16"
+    op.apart = reals[kind] ~= nil and kind ~= width
     op.arity, op.x, op.y, op.z = arity, x, y, z
     op.operation = op
   end

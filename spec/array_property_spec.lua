@@ -957,6 +957,65 @@ describe("an expression", function()
   end)
 end)
 
+-- Expressions of x, of type s, and y, of type t, and what one element is in
+-- plain Lua: its type, and its value for elements v and w.
+local of_two_types = {
+  {"x:to(t):to(s)", function(x, y) return x:to(y.type):to(x.type) end,
+    function(s, t, v)
+      return s, model.cut(s, model.cut(t, v))
+    end},
+  {"x - x:to(t)", function(x, y) return x - x:to(y.type) end,
+    function(s, t, v)
+      return model.promote(s, t), v - model.cut(t, v)
+    end},
+  {"x:to(t):eq(x)", function(x, y) return x:to(y.type):eq(x) end,
+    function(_, t, v)
+      return "uchar", model.cut(t, v) == v and 1 or 0
+    end},
+  {"A.where(x, y, 0.1) + x", function(x, y) return A.where(x, y, 0.1) + x end,
+    function(s, t, v, w)
+      local kind = model.promote_number(t, 0.1)
+      local chosen = v ~= 0 and w or 0.1
+      return model.promote(kind, s), model.round(kind, chosen) + v
+    end}
+}
+
+describe("an expression of arrays of two types", function()
+  local function model_of(kind)
+    local list = {0, 1, 3, 100, 7, 77}
+    if model.is_real(kind) then
+      list = {0.0, 1.1, 1 / 3, 100.7, 2^-20, 77.123456789}
+      for i, v in ipairs(list) do list[i] = model.round(kind, v) end
+    end
+    return model.new(kind, {#list}, list)
+  end
+  -- Every pair of types has one of the expressions; more cases, more of them.
+  it("rounds each result to its type, by one kernel too", function()
+    local turn = first_seed
+    for _, s in ipairs(kinds) do
+      for _, t in ipairs(kinds) do
+        local m, n = model_of(s), model_of(t)
+        for _ = 1, math.min(cases, #of_two_types) do
+          turn = turn % #of_two_types + 1
+          local name, f, one = table.unpack(of_two_types[turn])
+          local kind = model.promote(s, t) and one(s, t, m.data[1], n.data[1])
+          if kind then
+            local list = {}
+            for i, v in ipairs(m.data) do
+              list[i] = model.round(kind, select(2, one(s, t, v, n.data[i])))
+            end
+            local said = difference(A.fuse(f)(A(s, m.data), A(t, n.data)),
+              model.new(kind, {#list}, list), true)
+            if said then error(("%s, s is %s, t %s: %s"):format(name, s, t,
+              said), 0) end
+          end
+        end
+      end
+      turn = turn + 1 -- so that a type has not the same expression each time
+    end
+  end)
+end)
+
 describe("random programs of arrays", function()
   for _, kind in ipairs {"int", "float", "long"} do
     it("do what one does that is evaluated at once: " .. kind, function()

@@ -61,6 +61,14 @@ function model.round(kind, v, from)
   return few_bits(v, mantissas.bfloat16, -126, 127)
 end
 
+-- What an element of a type becomes where :to converts v to it: a real that
+-- goes into an integer is cut off.
+function model.cut(kind, v)
+  if not reals[kind] and math.type(v) == "float" then v = math.tointeger(
+    v < 0 and math.ceil(v) or math.floor(v)) end
+  return model.round(kind, v)
+end
+
 -- The type of a result of two; nil where there is none.
 function model.promote(a, b)
   if a == b then return a end
