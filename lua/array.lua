@@ -556,6 +556,56 @@ local function new_binary(name, what, rule, fname, x, y)
   return operation_of(name, kind, x, y), all
 end
 
+local mirrored <const> = {eq = "eq", ne = "ne", lt = "gt", gt = "lt", le = "ge",
+  ge = "le"}
+
+-- Returns the nearest integer that is at least a float, or at most one, as
+-- elements of a type hold it; nil if the type has no such integer.
+local function nearest(kind, v, up)
+  local i = (up and math.ceil or math.floor)(v)
+  if kind ~= "ulong" then return math.tointeger(i) end
+  if i < 0 then return nil end
+  return math.tointeger(i) or i < 0x1p64 and
+    math.tointeger(i - 0x1p63) ~ math.mininteger or nil
+end
+
+-- Comparing integers with a float must not round it to the reals of a kernel.
+-- Returns the comparison with an integer that has the same results, and that
+-- integer; `first` is whether the number is the first operand.
+local function whole_comparison(name, kind, v, first)
+  local of_array = first and mirrored[name] or name -- array `of_array` v
+  local up = of_array == "lt" or of_array == "ge"
+  local i = nearest(kind, v, up)
+  if i and (up or of_array == "le" or of_array == "gt" or v // 1 == v) then
+    return name, i
+  end
+  local all
+  if of_array == "eq" or of_array == "ne" or v ~= v then
+    all = of_array == "ne"
+  else
+    all = (v > 0) == (of_array == "lt" or of_array == "le")
+  end
+  local always = all and "ge" or "lt"         -- the least integer
+  return first and mirrored[always] or always,
+    kind == "ulong" and 0 or math.mininteger
+end
+
+-- Whether v is an array of integers, and w a float.
+local function are_integers(v, w)
+  return mathtype(w) == "float" and is(v) and types[v.kind] and
+    not types[v.kind].real
+end
+
+-- What check_it of `binary` returns for a comparison of integers with a float.
+local function compare_whole(name, x, y)
+  local first = type(x) == "number"
+  local a, v = x, y
+  if first then a, v = y, x end
+  name, v = whole_comparison(name, a.kind, v, first)
+  local op = operation_of(name, "uchar", first and v or a, first and a or v)
+  return op, true, a.dims, false, first and v or a, first and a or v
+end
+
 -- Results that are masks where both operands are.
 local logical = {band = true, bor = true, bxor = true, least = true,
   greatest = true}
@@ -567,6 +617,9 @@ local function binary(name, what, rule, fname)
   local function shape_of(a, b) return broadcast(what, a, b) end
   local function check_it(x, y, ...)
     if fname and select("#", ...) > 0 then no_more(fname, 2, ...) end
+    if rule == "mask" and (are_integers(x, y) or are_integers(y, x)) then
+      return compare_whole(name, x, y)
+    end
     local op, all = new_binary(name, what, rule, fname, x, y)
     if several then together(what, pair, x, y) end
     local number = op.x and x or op.y and y
@@ -1580,10 +1633,9 @@ function meta.__newindex(a, key, v)
     if is(v) then
       needs_numbers("a[m] = v: v", v)
       broadcast("a[m] = v", a.dims, v.dims)
-      if v.kind ~= a.kind and
-          (types[a.kind].real or not types[v.kind].real) then
-        v = v:to(a.kind)
-      end
+      local fits = types[a.kind].real or not types[v.kind].real
+      if fits and a.mask and not v.mask then v = v:ne(0)
+      elseif fits and v.kind ~= a.kind then v = v:to(a.kind) end
     else
       kind_of(v, "a[m] = v")
       v = fitting("a[m] = v", a.kind, v)
@@ -1700,7 +1752,8 @@ for key, v in next, {label = label, methods = methods, ready = ready,
   packed_strides = packed_strides, broadcast = broadcast, set = set,
   check_places = check_places, fitting = fitting,
   reductions = reductions, binary = binary, needs_double = needs_double,
-  element = element, is_closed = is_closed, operand_in = operand_in,
+  nearest = nearest, element = element, is_closed = is_closed,
+  operand_in = operand_in,
   check_numbers = check_numbers, result_type = result_type,
   check_integer = check_integer, whole = whole, made = made,
   script_kernel = script_kernel} do

@@ -188,8 +188,9 @@ end
 -- rounds results to their type, as their kernel computes in wider reals,
 -- arity =, x =, y =, z = of each operand that is a number what math.type says,
 -- trial = {left = how many kernels of several operations it may still be in
--- before it is taken to have one of its own}, operation = itself}.  There is one table for each; those that differ in which
--- operands are numbers share a trial.
+-- before it is taken to have one of its own}, operation = itself}.  There is one
+-- table for each; those that differ in which operands are numbers share a
+-- trial.
 local operations = {}
 
 local function operation(name, kind, width, x, y, z)
@@ -752,15 +753,19 @@ end
 
 -- A function for an operation on so many operands; broadcast gives the shape of
 -- two, and check of what it is called with, where the like is not known, the
--- operation, whether results are a mask, their shape, and whether all that have
--- the same keys have that operation.
+-- operation, whether results are a mask, their shape, whether all that have
+-- the same keys have that operation, and operands that replace those given.
 local function operator(arity, broadcast, check)
   local own = {}
   operators[#operators + 1] = own
   local function other(...)
     local x, y = ...
     local first, second = key_of(x), key_of(y)
-    local op, mask, shape, all = check(...)
+    local op, mask, shape, all, left, right = check(...)
+    if left then
+      return make(tree(op, mask, key_of(left), key_of(right)), shape, left,
+        right)
+    end
     local t = tree(op, mask, first, second)
     -- The keys may have changed, as a finalizer has evaluated an operand.
     if all and t.nodes <= NODES and key_of(x) == first and key_of(y) == second

@@ -94,14 +94,20 @@ local function range_of(inner, m, outer)
   return {inner, m, outer}, 0
 end
 
+-- What is added to an index that a kernel reads as negative, so that it counts
+-- from the end.  An element of ulong is never negative: it stays outside.
+local function behind(index, size)
+  return index.kind == "ulong" and 0 or size + 1
+end
+
 -- Strides tell where the index of a result's element is.  What is outside is
 -- not read; the first one is found by its place among the indices.
-local function pick(i, j, o, swap, out, from, index, m, size, inner, so, sj, si,
-                    bad)
+local function pick(i, j, o, swap, out, from, index, m, size, back, inner, so,
+                    sj, si, bad)
   if swap ~= 0 then i, j = j, i end
   local place = (o - 1) * so + (j - 1) * sj + (i - 1) * si + 1
   local k = index[place]
-  if k < 0 then k = k + size + 1 end
+  if k < 0 then k = k + back end
   if k >= 1 and k <= size then
     out[((o - 1) * m + j - 1) * inner + i] =
       from[((o - 1) * size + k - 1) * inner + i]
@@ -113,8 +119,9 @@ end
 local function raise_outside(bad, index, size, fname)
   local place = bad[1]
   if place <= index.size then
-    fail("%s: argument 2 (indices): index %d: %d is outside 1..%d", fname,
-      place, index:reshape {-1}[place], size)
+    fail("%s: argument 2 (indices): index %d: %s is outside 1..%d", fname,
+      place, C.core.integer_text(index:reshape {-1}[place],
+        index.kind == "ulong"), size)
   end
 end
 
@@ -140,7 +147,8 @@ local function choose(a, index, into, d, along, fname)
   local bad = nothing_bad(index)
   local range, swap = range_of(inner, m, outer)
   program(pick, fname, fname .. index.kind)(range, swap, bits(into, fname),
-    bits(a, fname), (ready(index)), m, size, inner, so, sj, si, bad)
+    bits(a, fname), (ready(index)), m, size, behind(index, size), inner, so, sj,
+    si, bad)
   raise_outside(bad, index, size, fname)
   return into
 end
@@ -187,11 +195,11 @@ define("gather", function(a, index, d)
 end)
 
 -- Where an element is written several times, the last index has it.
-local function own(i, j, o, swap, owner, index, m, size, inner, bad)
+local function own(i, j, o, swap, owner, index, m, size, back, inner, bad)
   if swap ~= 0 then i, j = j, i end
   local place = ((o - 1) * m + j - 1) * inner + i
   local k = index[place]
-  if k < 0 then k = k + size + 1 end
+  if k < 0 then k = k + back end
   if k >= 1 and k <= size then
     atomic_max(owner, ((o - 1) * size + k - 1) * inner + i, place)
   else
@@ -222,7 +230,7 @@ define("scatter", function(a, index, values, d)
   local m = index.dims[d]
   local range, swap = range_of(inner, m, outer)
   program(own, "scatter", index.kind)(range, swap, owner, (ready(index)), m,
-    size, inner, bad)
+    size, behind(index, size), inner, bad)
   raise_outside(bad, index, size, "scatter")
   program(place_owned, "scatter_values")(a.size, bits(into, "scatter"),
     bits(a, "scatter"), bits(values, "scatter"), owner)

@@ -525,6 +525,10 @@ define("searchsorted", function(a, values, o)
     fail("searchsorted: argument 1 (a): one dimension expected, got %d",
       #a.dims)
   end
+  if mathtype(values) == "float" and not types[a.kind].real then
+    -- An integer that is as far from all others: nothing is rounded.
+    values = core.nearest(a.kind, values, not right) or values
+  end
   if type(values) == "number" then
     local kind = mathtype(values) == "float" and
       (types[a.kind].real and a.kind or a.device.fp64 and "double" or "float")

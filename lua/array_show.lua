@@ -101,7 +101,8 @@ local function reals(values, bits)
   return texts
 end
 
-local function integer(v, unsigned)
+-- The text of an integer, as an element of ulong if it is `unsigned`.
+function core.integer_text(v, unsigned)
   if mathtype(v) ~= "integer" or v >= 0 or not unsigned then
     return format("%d", v)
   end
@@ -130,7 +131,8 @@ local function texts_of(values, kind)
   if mantissa[scalar] then
     texts = reals(values, mantissa[scalar])
   else
-    for i, v in ipairs(values) do texts[i] = integer(v, scalar == "ulong") end
+    local unsigned = scalar == "ulong"
+    for i, v in ipairs(values) do texts[i] = core.integer_text(v, unsigned) end
   end
   local longest = 0
   for _, s in ipairs(texts) do longest = math.max(longest, #s) end

@@ -119,6 +119,19 @@ describe("lze.array", function()
       said(A.scatter, A("int", {1, 2}), {1}, A("float", {0.5})))
   end)
 
+  it("takes no index of ulong for one that counts from the end", function()
+    local x, i = A("int", {10, 20, 30}), A("ulong", {2, -1, 1})
+    local outside = "index 2: 18446744073709551615 is outside 1..3"
+    for name, f in pairs {take = x.take, gather = x.gather,
+      scatter = function(a, k) return a:scatter(k, 5) end} do
+      local ok, e = pcall(f, x, i)
+      assert.is_false(ok, name)
+      assert.matches(outside, e, 1, true)
+    end
+    assert.same({20, 30}, x:take(A("ulong", {2, 3})):read())
+    assert.same({20, 30}, x:take(A("long", {2, -1})):read())
+  end)
+
   it("does so on a device without atomics of 64 bits", function()
     assert.equal([[
 false	true
@@ -210,6 +223,16 @@ false	stdin:8: scatter: argument 2 (indices): index 1: 5 is outside 1..4
       said(function() return x[x[1]:gt(1)] end))
     assert.equal("a[m]: a mask expected, got int; a:take(i) takes indices",
       said(function() return x[A("int", {1})] end))
+  end)
+
+  it("makes 1 of what is not 0 where it writes into a mask", function()
+    local m, k = A("int", {0, 1, 0, 1}):gt(0), A("int", {1, 1, 1, 0}):gt(0)
+    m[k] = A("int", {256, 0, 3, 7})
+    assert.same({1, 0, 1, 1}, m:read())
+    m[k] = A("long", {0, 1 << 40, 0, 0})
+    assert.same({0, 1, 0, 1}, m:read())
+    m[k] = A("int", {1, 0, 1, 0}):gt(0)
+    assert.same({1, 0, 1, 1}, m:read())
   end)
 
   it("finds what is not 0", function()

@@ -416,6 +416,41 @@ describe("lze.array", function()
     end
   end)
 
+  it("compares integers with floats exactly", function()
+    local names = {eq = "==", ne = "~=", lt = "<", le = "<=", gt = ">",
+      ge = ">="}
+    local of = {char = {-128, -1, 0, 2}, int = {16777216, 16777217, -3, 0},
+      long = {1 << 40, (1 << 53) + 1, math.mininteger, math.maxinteger},
+      ulong = {0, 3, 1 << 40, math.maxinteger}}
+    local numbers = {2^24 + 1, 2.0^40, 2^40 + 1, 2.0^53, 2.5, -0.5, -0.0, -3.0,
+      2.0^63, -2.0^63, 2.0^64, -1e30, 1 / 0, -1 / 0, 0 / 0}
+    for kind, list in pairs(of) do
+      local a = A(kind, list)
+      for name, sign in pairs(names) do
+        local holds = load("local v, w = ... return v " .. sign .. " w")
+        for _, w in ipairs(numbers) do
+          local left, right = {}, {}
+          for i, v in ipairs(list) do
+            left[i] = holds(v, w) and 1 or 0
+            right[i] = holds(w, v) and 1 or 0
+          end
+          local words = ("%s %s %s"):format(kind, sign, w)
+          assert.same(left, a[name](a, w):read(), words)
+          assert.same(right, A[name](w, a):read(), words)
+        end
+      end
+    end
+    local u = A("ulong", {-1, math.mininteger, 5})
+    assert.same({1, 0, 0}, u:gt(2.0^63):read())
+    assert.same({0, 1, 0}, u:eq(2.0^63):read())
+    assert.same({1, 1, 1}, u:lt(2.0^64):read())
+    assert.equal("lt: argument 2 (b): the array is closed", said(function()
+      local closed = A("int", {1})
+      closed:close()
+      return A.lt(1.5, closed)
+    end))
+  end)
+
   it("compares to masks, for which & | ~ are logical", function()
     local x = A("float", {1, 5, 3})
     local m = x:gt(2)
