@@ -19,7 +19,8 @@ local keywords = {
   "true", "until", "while",
 }
 
-local array_fields <const> = {"buffer", "device", "shape", "strides", "type"}
+local array_fields <const> = {"buffer", "device", "rank", "shape",
+  "size", "strides", "type"}
 
 local function field_of(value, name)
   local ok, v = pcall(function() return value[name] end)

@@ -1,12 +1,14 @@
 -- array.lua - lze.array: arrays of any rank over buffers.
 -- SPDX-License-Identifier: MIT
 --
--- An array is a table of what only these files use: kind (the type of its
+-- An array is a table, which no script sees: a script has a userdata that stands
+-- for it (lze_node.c), which the functions of A, as scripts call them, take and
+-- give.  In the table is what only these files use: kind (the type of its
 -- elements), dims (its shape), stride (in elements, of each dimension), mask
 -- (whether it is the result of a comparison), base (the buffer its elements lie
 -- in), from (elements before the first), size (how many there are), flat (a
--- buffer of exactly its elements, where they are contiguous), and what
--- array_expression.lua notes.  Arrays share tables of dims, so that what a
+-- buffer of exactly its elements, where they are contiguous), key ("mask" of a
+-- mask, else kind), and what array_expression.lua notes.  Arrays share tables of dims, so that what a
 -- script gets of it is a copy.
 
 local C = ...
@@ -35,6 +37,7 @@ local A, methods = {}, {}
 -- metatable it says what it says of the other objects.
 local mark = {__metatable = "an object of lze"}
 local meta = {__metatable = mark}
+local handle = {__metatable = mark, __name = "array"} -- of what scripts have
 
 local function fail(...) error(C.where() .. format(...), 0) end
 
@@ -149,7 +152,7 @@ local function array_over(base, from, shape, strides, mask, owner)
   local size = count_of(shape)
   local a = {kind = base.type, dims = shape, stride = strides, base = base,
     from = size > 0 and from or 0, size = size, mask = mask, op = false,
-    owner = owner}
+    owner = owner, key = mask and "mask" or base.type}
   if size == 0 or is_packed(shape, strides) then
     a.flat = a.from == 0 and size == #base and base or
       base:view(a.from + 1, a.from + size)
@@ -399,13 +402,15 @@ local function define(name, f) A[name], methods[name] = f, f end
 
 local core = {A = A, C = C, beside = beside, check = check, define = define,
   check_array = check_array, fail = fail, is = is, is_narrow = is_narrow,
-  meta = meta, new = new, new_on = new_on, shape_text = shape_text,
+  handle = handle, meta = meta, new = new, new_on = new_on,
+  shape_text = shape_text,
   types = types}
 C.core, core.point = core, C.json().point
 local X = C.part("array_expression", core)
 core.X = X
 local compute, evaluate, express = X.compute, X.evaluate, X.express
 local operation_of = X.operation_of
+local table_of = X.table_of
 local alike, same_shape = X.alike, X.same_shape
 
 -- The shape that two broadcast to.
@@ -659,7 +664,7 @@ local function unary(name, what, rule, fname, check_operand)
     local op, all = new_unary(name, what, rule, x)
     return op, rule == "mask", x.dims, all
   end
-  return X.operator(1, nil, check_it)
+  return X.operator(fname and 1 or -1, nil, check_it)
 end
 
 local operators = {
@@ -674,8 +679,7 @@ for event, o in next, operators do
   meta[event] = binary(o[1], o[2], o[3])
 end
 
-local negated = unary("neg", "-a")
-function meta.__unm(x) return negated(x) end
+meta.__unm = unary("neg", "-a")
 
 function meta.__bnot(x)
   needs_numbers("~a: a", x)
@@ -1258,15 +1262,17 @@ define("roll", function(a, n, d)
   return into
 end)
 
--- The list of A.cat and A.stack, whose first element is returned.
+-- The first array of a list, that of A.cat and A.stack, and all of them.
 local function first_of(list, fname)
   if type(list) ~= "table" or is(list) or #list == 0 then
     fail("%s: argument 1 (list): a table of arrays expected, got %s", fname,
       type(list) == "table" and not is(list) and "an empty one" or
       C.describe(list))
   end
+  local own = {}
   for i = 1, #list do
-    local a = list[i]
+    local a = table_of(list[i])
+    own[i] = a
     if not is(a) then
       fail("%s: argument 1 (list): element %d: array expected, got %s", fname,
         i, C.describe(a))
@@ -1274,8 +1280,8 @@ local function first_of(list, fname)
       fail("%s: argument 1 (list): element %d: the array is closed", fname, i)
     end
   end
-  if several then together(fname, "element %d", unpack(list)) end
-  return list[1]
+  if several then together(fname, "element %d", unpack(own)) end
+  return own[1], own
 end
 
 local function join(list, d, fname)
@@ -1310,20 +1316,21 @@ end
 
 -- A.cat(list [, dim]): arrays one behind the other.
 function A.cat(list, d)
-  local first = first_of(list, "cat")
+  local first, own = first_of(list, "cat")
   d = dimension(#first.dims, d == nil and 1 or d, "cat", "argument 2 (dim)")
-  return join(list, d, "cat")
+  return join(own, d, "cat")
 end
 
 -- A.stack(list [, dim]): arrays of one shape as rows of a new dimension.
 function A.stack(list, d)
-  local first, rows = first_of(list, "stack"), {}
+  local first, own = first_of(list, "stack")
+  local rows = {}
   local rank = #first.dims + 1
   d = dimension(rank, d == nil and 1 or d, "stack", "argument 2 (dim)")
   if rank > MOST_DIMENSIONS then
     fail("stack: %d dimensions; arrays have at most %d", rank, MOST_DIMENSIONS)
   end
-  for i, a in ipairs(list) do
+  for i, a in ipairs(own) do
     if not same_shape(a.dims, first.dims) then
       fail("stack: argument 1 (list): element %d: shape %s expected, got %s",
         i, shape_text(first.dims), shape_text(a.dims))
@@ -1495,6 +1502,7 @@ for _, name in ipairs {"base", "from", "flat"} do
   end
 end
 function fields.size(a) return count_of(a.dims) end
+function fields.rank(a) return #a.dims end
 -- Its elements are contiguous.
 function fields.stride(a)
   rawset(evaluate(a), "stride", packed_strides(a.dims))
@@ -1505,6 +1513,23 @@ function fields.shape(a) return {unpack(a.dims)} end
 function fields.strides(a)
   if a.op then check_field(a, "strides") end
   return {unpack(a.stride)}
+end
+
+-- Those that scripts can read.
+local public_fields = {}
+for _, name in ipairs {"buffer", "device", "rank", "shape", "size", "strides",
+  "type"} do
+  public_fields[name] = fields[name]
+end
+
+local function no_field(key)
+  if type(key) == "string" and A[key] then
+    fail("no function '%s' of an array; lze.array.%s is called with a point",
+      key, key)
+  end
+  fail("no field %s in an array (known: buffer, device, rank, shape, size, " ..
+    "strides, type and the functions of lze.array)",
+    type(key) == "string" and format("'%s'", key) or C.describe(key))
 end
 
 local function integer_index(key)
@@ -1537,13 +1562,15 @@ local function further(a, key)
     if v then return v end
     return element(a, place, "a[{...}]")
   end
-  if kind == "string" and A[key] then
-    fail("no function '%s' of an array; lze.array.%s is called with a point",
-      key, key)
-  end
-  fail("no field %s in an array (known: buffer, device, shape, strides, " ..
-    "type and the functions of lze.array)",
-    kind == "string" and format("'%s'", key) or C.describe(key))
+  no_field(key)
+end
+
+-- What a script's index of an array that is not a method gives.
+local function public_further(a, key)
+  if type(key) ~= "string" then return further(a, key) end
+  local f = public_fields[key]
+  if f then return f(a) end
+  no_field(key)
 end
 
 -- Refuse to write an array where several indices are one element: which of its
@@ -1650,7 +1677,7 @@ function meta.__newindex(a, key, v)
   end
 end
 
-function meta.__len(a) return a.dims[1] or 0 end
+meta.__len = X.len
 
 define("set", function(a, v)
   check(a, 1, "a", "set")
@@ -1715,7 +1742,7 @@ define("display", function(a)
   check(a, 1, "a", "display")
   ready(a)
   if a.size > 0 then element(a, a.from + 1, "display") end
-  C.display(a)
+  C.display(X.given(a))
 end)
 
 define("item", function(a)
@@ -1765,7 +1792,7 @@ meta.__close = close
 meta.__index = X.index(methods, further)
 meta.evaluate, meta.settle = evaluate, X.settle
 meta.aside, meta.back = X.aside, X.back
-C.keep(meta)
+C.keep(meta, handle)
 C.part("array_file", core)
 C.part("array_map", core)
 C.part("array_reduce", core)
@@ -1776,25 +1803,32 @@ C.part("array_index", core)
 C.part("array_order", core)
 C.part("array_signal", core)
 
--- What follows the arguments of a function, such as options of one that has
--- none, would be ignored.
-for name, f in next, A do
+-- As scripts call it: what follows the arguments of a function, such as options
+-- of one that has none, would be ignored.
+local function public(name, f)
   local n = C.parameters(f)
-  if n then
-    local function exact(...)
-      if select("#", ...) > n then no_more(name, n, select(n + 1, ...)) end
-      return f(...)
-    end
-    A[name] = exact
-    if methods[name] then methods[name] = exact end
-  end
+  local function refuse(...) no_more(name, n, select(n + 1, ...)) end
+  return X.public(f, n or -1, refuse)
 end
 
+local exported, public_methods = {}, {}
+for name, f in next, A do
+  exported[name] = public(name, f)
+  if methods[name] then public_methods[name] = exported[name] end
+end
+setmetatable(exported, {__call = X.public(getmetatable(A).__call, -1)})
+for event, f in next, meta do
+  if event:find "^__" and type(f) == "function" then
+    handle[event] = X.public(f, -1)
+  end
+end
+handle.__index = X.public(public_further, -1, nil, public_methods)
+
 return {
-  open = function() return A end,
+  open = function() return exported end,
   -- g:array(...): the position of its errors is added by who calls this.
-  record = function(...)
-    local ok, v = C.pcall(X.record, ...)
+  record = function(g, name, dst, e)
+    local ok, v = C.pcall(X.record, g, name, table_of(dst), table_of(e))
     if ok then return v end
     if type(v) ~= "string" then C.raise(v) end
     local where = C.where()

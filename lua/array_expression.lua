@@ -2,7 +2,7 @@
 -- SPDX-License-Identifier: MIT
 --
 -- An expression is an array whose elements are not there yet.  In place of
--- kind, base, from, strides and flat it has op, which is false in other arrays,
+-- kind, key, base, from, strides and flat it has op, which is false in other arrays,
 -- and its operands x, y and z (arrays, expressions, numbers); op says of it and
 -- of the tree below it which operations these are, on operands of which types.
 -- What an expression lacks is computed when it is asked for, after which it is
@@ -24,7 +24,7 @@ local C, beside, is, meta, types = core.C, core.beside, core.is, core.meta,
 local abs, ipairs, mathtype, next = math.abs, ipairs, math.type, next
 local rawget, rawset, select, setmetatable = rawget, rawset, select,
   setmetatable
-local nodes = C.nodes(meta)
+local nodes = C.nodes(meta, core.handle)
 local tostring, type = tostring, type
 local concat, format, max, min, unpack = table.concat, string.format, math.max,
   math.min, table.unpack
@@ -188,8 +188,8 @@ end
 -- rounds results to their type, as their kernel computes in wider reals,
 -- arity =, x =, y =, z = of each operand that is a number what math.type says,
 -- trial = {left = how many kernels of several operations it may still be in
--- before it is taken to have one of its own}, operation = itself}.  There is one
--- table for each; those that differ in which operands are numbers share a
+-- before it is taken to have one of its own}, operation = itself}.  There is
+-- one table for each; those that differ in which operands are numbers share a
 -- trial.
 local operations = {}
 
@@ -215,7 +215,7 @@ local number_keys = {integer = 1, float = 2}
 
 local function key_of(v)
   if type(v) == "number" then return number_keys[mathtype(v)] end
-  return type(v) == "table" and (v.op or v.mask and "mask" or v.kind) or nil
+  return type(v) == "table" and (v.op or v.key) or nil
 end
 
 -- Trees by their operations, and what operators know, which is trees, too, by
@@ -751,7 +751,8 @@ local function express(name, kind, shape, mask, x, y, z)
     key_of(y), key_of(z)), shape, x, y, z)
 end
 
--- A function for an operation on so many operands; broadcast gives the shape of
+-- A function for an operation on so many operands (-1 for a metamethod on one);
+-- broadcast gives the shape of
 -- two, and check of what it is called with, where the like is not known, the
 -- operation, whether results are a mask, their shape, whether all that have
 -- the same keys have that operation, and operands that replace those given.
@@ -1165,6 +1166,7 @@ local function replace(into, a, w, entry)
   -- that is still needed.
   local function launch_detached()
     rawset(a, "kind", into.kind)
+    rawset(a, "key", a.mask and "mask" or into.kind)
     nodes.detach(a)
     run(w, entry, a.size, list, n)
   end
@@ -1438,7 +1440,7 @@ function core.A.fuse(f)
   local function fuse(...)
     for k = 1, select("#", ...) do
       local v = select(k, ...)
-      if is(v) then evaluate(v, "fuse") end
+      if is(v) then evaluate(nodes.table(v), "fuse") end
     end
     return ...
   end
@@ -1457,6 +1459,8 @@ end
 
 return {compute = compute, express = express, operator = operator,
   forget_trees = forget_trees, index = nodes.index, too_large = nodes.too_large,
+  public = nodes.public, len = nodes.len, table_of = nodes.table,
+  given = nodes.given,
   operation_of = operation_of, evaluate = evaluate, operands = operands,
   first_array = first_array, alike = alike,
   record = record, settle = settle, aside = aside, back = back,

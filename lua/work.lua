@@ -2,7 +2,7 @@
 -- SPDX-License-Identifier: MIT
 
 local C = ...
-local error, ipairs, rawget, select, type = error, ipairs, rawget, select, type
+local error, ipairs, select, type = error, ipairs, select, type
 local format, mathtype = string.format, math.type
 
 -- What a cell of so many bits holds after an integer is stored into it.
@@ -49,10 +49,10 @@ local function cell(name, x, i, ...)
   if not kind then
     C.argument(1, format("x: buffer expected, got %s", C.describe(x)))
   end
-  local dims = type(x) == "table" and rawget(x, "dims")
-  if dims and #dims > 1 then
+  local rank = C.rank(x) or 1
+  if rank > 1 then
     C.argument(1, format("x: a buffer or an array of one dimension expected, "
-      .. "got one of %d", #dims))
+      .. "got one of %d", rank))
   end
   if mathtype(i) ~= "integer" then
     C.argument(2, format("i: integer expected, got %s", C.describe(i)))

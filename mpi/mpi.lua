@@ -191,9 +191,11 @@ local is_buffer = {buffer = true, array = true}
 -- bytes, whether it is memory of a device, and its context. Of what is neither
 -- nil, where it may be a value.
 local function buffer(x, n, fname, may_be_value)
-  local kind, count, bytes, of_device, context = buffer_of(x)
-  if kind then return x, kind, count, bytes, of_device, context end
-  local what = lzetype(x)
+  local what, kind, count, bytes, of_device, context = lzetype(x), nil
+  if what ~= "array" then
+    kind, count, bytes, of_device, context = buffer_of(x)
+    if kind then return x, kind, count, bytes, of_device, context end
+  end
   if may_be_value and not is_buffer[what] then return nil end
   if what == "array" then x = x:eval() end
   kind, count, bytes, of_device, context = buffer_of(x, true)

@@ -4,6 +4,7 @@
 
 local lze = require "lze"
 local A = lze.array
+local inside = require "spec.support.inside"
 local math = math
 
 local kinds = {"char", "uchar", "short", "ushort", "int", "uint", "long",
@@ -183,7 +184,7 @@ describe("lze.array", function()
     assert.same({}, one:argsort().shape)
     assert.same({{1, 3}, {2, 4}},
       A("int", {{3, 1}, {2, 4}}):sort():table())
-    assert.is_true(A("int", {1, 2}):gt(1):sort().mask)
+    assert.is_true(inside(A("int", {1, 2}):gt(1):sort()).mask)
     local x = A("int", {3, 1, 2})
     x:sort():set(0)
     same_numbers({3, 1, 2}, x:read())

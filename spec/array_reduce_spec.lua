@@ -4,6 +4,7 @@
 local lze = require "lze"
 local math = math
 local A = lze.array
+local inside = require "spec.support.inside"
 local process = require "spec.support.process"
 
 local function said(f, ...)
@@ -199,8 +200,8 @@ describe("a reduction of an array", function()
     assert.same({{21}}, x:sum({keep = true}):table())
     assert.same({{-1, 0, 1}, {-1, 0, 1}},
       (x - x:mean {dim = 2, keep = true}):table())
-    assert.is_true(x:any().mask)
-    assert.is_true(x:gt(3):max().mask)
+    assert.is_true(inside(x:any()).mask)
+    assert.is_true(inside(x:gt(3):max()).mask)
   end)
 
   it("is of many elements, and near the sum", function()
@@ -477,7 +478,7 @@ describe("a scan of an array", function()
     assert.equal("long", A.ones({3}, {type = "ulong"}):cumprod().type)
     assert.equal("half", A.ones({3}, {type = "half"}):cumsum().type)
     assert.equal("uchar", A.ones({3}):gt(0):cummax().type)
-    assert.is_true(A.ones({3}):gt(0):cummax().mask)
+    assert.is_true(inside(A.ones({3}):gt(0):cummax()).mask)
   end)
 
   it("is of any rank and of views", function()

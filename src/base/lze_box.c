@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+const char lze_array_kind[] = "array";
 const char lze_buffer_kind[] = "buffer";
 const char lze_context_kind[] = "context";
 const char lze_device_kind[] = "device";

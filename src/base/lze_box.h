@@ -23,6 +23,8 @@ extern const char lze_buffer_kind[], lze_context_kind[], lze_device_kind[],
     lze_plan_kind[], lze_profile_kind[], lze_scratch_kind[], lze_slice_kind[],
     lze_struct_kind[], lze_element_kind[], lze_image_kind[],
     lze_sampler_kind[];
+/* Userdata of lua/array.lua; see lze_error.h. */
+extern const char lze_array_kind[];
 
 /* [-0, +1] a zeroed userdata of `size` bytes with one user value and the
    metatable of its kind.  Raises when memory runs out. */

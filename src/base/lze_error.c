@@ -142,7 +142,8 @@ const char *lze_errno_name(int error) {
 
 const char lze_array_key;
 
-bool lze_is_array(lua_State *L, int index) {
+/* Returns true if the table of an array is at `index`. */
+static bool is_array_table(lua_State *L, int index) {
   if (!lua_istable(L, index) || !lua_getmetatable(L, index)) return false;
   lua_rawgetp(L, LUA_REGISTRYINDEX, &lze_array_key);
   bool same = lua_rawequal(L, -1, -2);
@@ -150,25 +151,39 @@ bool lze_is_array(lua_State *L, int index) {
   return same;
 }
 
+bool lze_is_array(lua_State *L, int index) {
+  return lze_test_box(L, index, lze_array_kind) != NULL ||
+         is_array_table(L, index);
+}
+
+int lze_array_get(lua_State *L, int index, const char *field) {
+  if (lua_istable(L, index)) lua_pushvalue(L, index);
+  else lua_getiuservalue(L, index, 1);
+  lua_pushstring(L, field);
+  int type = lua_rawget(L, -2);
+  lua_remove(L, -2);
+  return type;
+}
+
 bool lze_is_table(lua_State *L, int index) {
-  return lua_istable(L, index) && !lze_is_array(L, index);
+  return lua_istable(L, index) && !is_array_table(L, index);
 }
 
 /* "array of float", or why it passes for no buffer. [-0, +1] */
 static const char *describe_array(lua_State *L, int index) {
   int top = lua_gettop(L);
-  lua_pushliteral(L, "flat");
-  bool apart = lua_rawget(L, index) == LUA_TNIL;
-  lua_pushliteral(L, "op");
-  lua_rawget(L, index);
-  bool expression = lua_toboolean(L, -1);
-  apart &= !expression;
-  lua_pushstring(L, expression ? "type" : "kind");
-  lua_rawget(L, expression ? -2 : index);
-  if (apart)
-    lua_pushliteral(L, "an array that is not contiguous (a:clone() is)");
-  else
-    lua_pushfstring(L, "array of %s", lua_tostring(L, -1));
+  bool apart = lze_array_get(L, index, "flat") == LUA_TNIL;
+  lze_array_get(L, index, "op");
+  if (lua_toboolean(L, -1)) { /* an expression */
+    lua_pushliteral(L, "type");
+    lua_rawget(L, -2);
+  } else if (apart) {
+    lua_settop(L, top);
+    return lua_pushliteral(L, "an array that is not contiguous (a:clone() is)");
+  } else {
+    lze_array_get(L, index, "kind");
+  }
+  lua_pushfstring(L, "array of %s", lua_tostring(L, -1));
   lua_replace(L, top + 1);
   lua_settop(L, top + 1);
   return lua_tostring(L, -1);
@@ -176,6 +191,7 @@ static const char *describe_array(lua_State *L, int index) {
 
 const char *lze_describe(lua_State *L, int index) {
   index = lua_absindex(L, index);
+  if (lze_is_array(L, index)) return describe_array(L, index);
   switch (lua_type(L, index)) {
     case LUA_TNUMBER: {
       lua_pushvalue(L, index);
@@ -202,9 +218,6 @@ const char *lze_describe(lua_State *L, int index) {
         return lua_tostring(L, -1);
       return lua_pushliteral(L, "userdata");
     }
-    case LUA_TTABLE:
-      if (lze_is_array(L, index)) return describe_array(L, index);
-      return lua_pushliteral(L, "table");
     default: return lua_pushstring(L, luaL_typename(L, index));
   }
 }

@@ -50,11 +50,16 @@ void lze_error_locate(lua_State *L);
 /* A number of errno as its name, "ENOENT", for such a code. */
 const char *lze_errno_name(int error);
 
-/* The registry has the metatable of arrays under its address. */
+/* An array is a table that lua/array.lua describes, which no script sees: a
+   script has a userdata of lze_array_kind, whose user value is that table.  The
+   registry has the metatable of the tables under the address of
+   lze_array_key, that of the userdata under lze_array_kind. */
 extern const char lze_array_key;
-/* Whether an array of lze.array is at `index`. */
+/* Returns true if an array, as either, is at `index`. */
 bool lze_is_array(lua_State *L, int index);
-/* Whether it is a table and no array. */
+/* Push a field of the array at `index`, and return its type. [-0, +1] */
+int lze_array_get(lua_State *L, int index, const char *field);
+/* Returns true if a table that is not an array is at `index`. */
 bool lze_is_table(lua_State *L, int index);
 
 /* "integer", "string "abc"", "buffer of float" ...: what came, for messages.

@@ -36,8 +36,7 @@ static int check_flat(lua_State *L) {
   else if (!lze_is_array(L, 1)) return 1;
   else lze_push_array_buffer(L, 1);
   if (lua_isnil(L, -1)) return 1;
-  lua_pushliteral(L, "dims");
-  lua_rawget(L, 1);
+  lze_array_get(L, 1, "dims");
   return 2;
 }
 

@@ -113,10 +113,8 @@ static bool element_of(const lze_Type *t, lzc_element *element) {
 /* How many indices what is at `index` takes, of which `b` is the buffer: 1 of a
    buffer, 0 where the shape of an array is not that of its elements. */
 static unsigned rank_of(lua_State *L, int index, const lze_Buffer *b) {
-  if (lua_type(L, index) != LUA_TTABLE) return 1;
-  index = lua_absindex(L, index);
-  lua_pushliteral(L, "dims");
-  lua_Integer rank = lua_rawget(L, index) == LUA_TTABLE
+  if (!lze_is_array(L, index)) return 1;
+  lua_Integer rank = lze_array_get(L, index, "dims") == LUA_TTABLE
                          ? (lua_Integer)lua_rawlen(L, -1) : 9, left = b->count;
   for (lua_Integer d = 1; d <= rank && rank <= LZC_MOST_RANK; d++) {
     lua_rawgeti(L, -1, d);
@@ -144,6 +142,10 @@ static void describe_array(lua_State *L, lzc_value *out) {
 /* What the value on the top of the stack is, but for the bytes of functions. */
 static void describe(lua_State *L, lzc_value *out) {
   memset(out, 0, sizeof *out);
+  if (lze_is_array(L, -1)) {
+    describe_array(L, out);
+    return;
+  }
   switch (lua_type(L, -1)) {
     case LUA_TNIL: out->kind = LZC_NIL; break;
     case LUA_TBOOLEAN:
@@ -159,10 +161,7 @@ static void describe(lua_State *L, lzc_value *out) {
       out->kind = LZC_STRING;
       out->bytes = lua_tolstring(L, -1, &out->size);
       break;
-    case LUA_TTABLE:
-      out->kind = LZC_TABLE;
-      if (lze_is_array(L, -1)) describe_array(L, out);
-      break;
+    case LUA_TTABLE: out->kind = LZC_TABLE; break;
     case LUA_TFUNCTION:
       out->identity = lua_topointer(L, -1);
       out->builtin = lze_builtin_of(L, -1);
@@ -419,8 +418,7 @@ static void push_size(lua_State *L, const lze_Buffer *b, int dimension) {
     lua_pushinteger(L, b->count);
     return;
   }
-  lua_pushliteral(L, "dims");
-  lua_rawget(L, -2);
+  lze_array_get(L, -1, "dims");
   lua_rawgeti(L, -1, dimension);
   lua_replace(L, -2);
 }
@@ -537,7 +535,7 @@ static void describe_argument(lua_State *L, const Request *r, int i, int at,
   luaL_error(L, "%s: argument %d (%s): a number, a buffer of numbers or an "
                 "array expected, got %s", k->head.name, i + 1,
              name != NULL ? name : "?",
-             out->kind == LZC_OTHER && lua_istable(L, at)
+             out->kind == LZC_OTHER && lze_is_array(L, at)
                  ? (const char *)out->bytes : lze_describe(L, at));
 }
 

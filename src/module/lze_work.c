@@ -8,6 +8,7 @@
  */
 #include "module/lze_work.h"
 #include "base/lze_embed.h"
+#include "base/lze_error.h"
 #include "base/lze_guard.h"
 #include "base/lze_open.h"
 #include "base/lze_state.h"
@@ -68,6 +69,14 @@ static int work_type(lua_State *L) {
   return 1;
 }
 
+/* rank(x) -> how many dimensions an array has; nil of anything else */
+static int work_rank(lua_State *L) {
+  if (!lze_is_array(L, 1)) return 0;
+  lze_array_get(L, 1, "dims");
+  lua_pushinteger(L, (lua_Integer)lua_rawlen(L, -1));
+  return 1;
+}
+
 /* get(x, i) -> x[i], and set(x, i, v): what these raise has no position of
    work.lua */
 static int work_get(lua_State *L) {
@@ -87,6 +96,7 @@ static int work_is_checked(lua_State *L) {
 }
 
 static const lze_Method primitives[] = {{"type", work_type, LZE_HOT},
+                                        {"rank", work_rank, LZE_HOT},
                                         {"get", work_get, LZE_HOT},
                                         {"set", work_set, LZE_HOT},
                                         {"is_checked", work_is_checked,

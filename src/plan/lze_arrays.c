@@ -2,7 +2,7 @@
  * lze_arrays.c - lze.array: what its scripts need of C.
  * SPDX-License-Identifier: MIT
  *
- * Arrays are tables of lua/array.lua; its file and the others are loaded when a
+ * Arrays are made by lua/array.lua; its file and the others are loaded when a
  * program asks for lze.array for the first time.
  */
 #include "base/lze_box.h"
@@ -127,9 +127,9 @@ static int array_display(lua_State *L) {
   return 0;
 }
 
-/* keep(meta): it is the metatable of arrays */
+/* keep(meta, handle): they are the metatables of arrays */
 static int array_keep(lua_State *L) {
-  lua_settop(L, 1);
+  lua_settop(L, 2);
   lze_keep_array_metatable(L);
   return 0;
 }

@@ -252,8 +252,7 @@ static void push_shapes(lua_State *L, int first, int count) {
   lua_newtable(L);
   for (int i = 3; i <= count; i++) {
     if (!lze_is_array(L, first + i - 1)) continue;
-    lua_pushliteral(L, "dims");
-    lua_rawget(L, first + i - 1);
+    lze_array_get(L, first + i - 1, "dims");
     bool several = lua_rawlen(L, -1) > 1;
     lua_pop(L, 1);
     if (!several) continue;
@@ -339,7 +338,6 @@ void lze_push_graph_table(lua_State *L, int arg) {
 }
 
 void lze_copy_value(lua_State *L, int arg, int depth) {
-  if (!lua_istable(L, arg)) return;
   luaL_checkstack(L, 5, NULL);
   if (lze_is_array(L, arg)) {
     lze_push_array_buffer(L, arg);
@@ -347,6 +345,7 @@ void lze_copy_value(lua_State *L, int arg, int depth) {
     else lua_replace(L, arg);
     return;
   }
+  if (!lua_istable(L, arg)) return;
   lua_createtable(L, (int)lua_rawlen(L, arg), 0);
   int own = lua_gettop(L);
   for (lua_pushnil(L); lua_next(L, arg); lua_settop(L, own + 1)) {

@@ -25,7 +25,7 @@ static lze_Buffer *array_buffer(lua_State *L, int index) {
 
 lze_Buffer *lze_test_buffer(lua_State *L, int index) {
   lze_Buffer *b = lze_test_box(L, index, lze_buffer_kind);
-  return b == NULL && lua_istable(L, index) ? array_buffer(L, index) : b;
+  return b == NULL ? array_buffer(L, index) : b;
 }
 
 lze_Buffer *lze_check_buffer(lua_State *L, int arg) {
@@ -37,7 +37,7 @@ lze_Buffer *lze_check_buffer(lua_State *L, int arg) {
 
 lze_Buffer *lze_take_buffer(lua_State *L, int arg) {
   lze_Buffer *b = lze_check_buffer(L, arg);
-  if (!lua_istable(L, arg)) return b;
+  if (lze_test_box(L, arg, lze_buffer_kind) != NULL) return b;
   lze_push_array_buffer(L, arg);
   lua_replace(L, arg);
   return b;

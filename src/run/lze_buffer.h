@@ -102,14 +102,15 @@ int lze_buffer_new(lua_State *L);
 /* Whether what runs on a device may touch a storage of its context. */
 bool lze_device_reaches(const lze_DeviceInfo *device, const lze_Storage *s);
 
-/* The table on the top of the stack is the metatable of arrays from now on.
-   Of an array whose elements are not computed yet, the expression, it has a
+/* The two tables on the top of the stack are the metatables of arrays from now
+   on: of their tables, then of what scripts have.  The first has functions: of
+   an array whose elements are not computed yet, the expression, it has a
    function `evaluate(array)`, and `settle(serial)`, which evaluates those that
    read the storage with that serial number; `aside(serial, list)` puts these
-   into a list, and `back(list)` undoes that. [-1, +0] */
+   into a list, and `back(list)` undoes that. [-2, +0] */
 void lze_keep_array_metatable(lua_State *L);
-/* nodes(meta) -> functions for expressions, by name; arrays have that
-   metatable.  lze_node.c says what each does. */
+/* nodes(meta, handle) -> functions for expressions, by name; arrays have these
+   metatables.  lze_node.c says what each does. */
 int lze_array_nodes(lua_State *L);
 /* Compute the elements of the expression at `index`, if it is one.  Runs what
    a launch does. */

@@ -11,6 +11,7 @@
 
 void lze_keep_array_metatable(lua_State *L) {
   lze_state(L)->arrays = true;
+  lua_rawsetp(L, LUA_REGISTRYINDEX, lze_array_kind);
   lua_rawsetp(L, LUA_REGISTRYINDEX, &lze_array_key);
 }
 
@@ -26,13 +27,13 @@ static void array_push_function(lua_State *L, const char *name) {
 void lze_array_evaluate(lua_State *L, int index) {
   index = lua_absindex(L, index);
   if (!lze_is_array(L, index)) return;
-  lua_pushliteral(L, "op");
-  lua_rawget(L, index);
+  lze_array_get(L, index, "op");
   bool expression = lua_toboolean(L, -1);
   lua_pop(L, 1);
   if (!expression) return;
   array_push_function(L, "evaluate");
-  lua_pushvalue(L, index);
+  if (lua_istable(L, index)) lua_pushvalue(L, index);
+  else lua_getiuservalue(L, index, 1);
   lze_Pause pause = lze_guard_pause(L);
   lua_call(L, 1, 0);
   lze_guard_resume(L, pause);
@@ -41,8 +42,7 @@ void lze_array_evaluate(lua_State *L, int index) {
 void lze_arrays_evaluate(lua_State *L, int first, int last) {
   if (!lze_state(L)->arrays) return;
   for (int i = first; i <= last; i++) {
-    if (!lua_istable(L, i)) continue;
-    if (lze_is_array(L, i)) {
+    if (!lze_is_table(L, i)) {
       lze_array_evaluate(L, i);
       continue;
     }
@@ -108,17 +108,14 @@ void lze_storages_back(lua_State *L, int index) {
 }
 
 void lze_push_array_buffer(lua_State *L, int index) {
-  index = lua_absindex(L, index);
-  lua_pushliteral(L, "flat");
-  lua_rawget(L, index);
+  lze_array_get(L, index, "flat");
 }
 
 const char *lze_push_shape(lua_State *L, int index) {
   luaL_Buffer b;
   if (!lze_is_array(L, index)) return lze_describe(L, index);
-  index = lua_absindex(L, index);
-  lua_pushliteral(L, "dims");
-  if (lua_rawget(L, index) != LUA_TTABLE) return lua_pushliteral(L, "array");
+  if (lze_array_get(L, index, "dims") != LUA_TTABLE)
+    return lua_pushliteral(L, "array");
   int shape = lua_gettop(L);
   lua_Integer n = (lua_Integer)lua_rawlen(L, shape);
   luaL_buffinit(L, &b);

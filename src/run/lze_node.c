@@ -2,27 +2,30 @@
  * lze_node.c - expressions of arrays: how they are made, and noted.
  * SPDX-License-Identifier: MIT
  *
- * An expression is a table of what lua/array_expression.lua says.  Making one
+ * An expression is a table of what lua/array_expression.lua says; scripts have
+ * a userdata in place of it.  Making one
  * is most of what an operation costs, and nothing of the script's may run
  * meanwhile, so that happens here.  Each is noted among the young, which that
  * does not keep alive: only where a storage is written that expressions read
  * does Lua code sort those that are left by what they read.
  */
+#include "base/lze_box.h"
 #include "base/lze_error.h"
 #include "run/lze_buffer.h"
 
 /* Upvalues of the functions here, and of operators besides. */
 enum {
-  META = 1, NOTES,
-  OP, DIMS, X, Y, Z, KIND, TYPE, BASE, FLAT, FROM, SIZE, MASK, STORE, /* keys */
-  SHARED = STORE,
+  META = 1, NOTES, HANDLE,
+  FUNCTION, COUNT, REFUSE, PUBLIC,      /* of what scripts call */
+  OP = FUNCTION, DIMS, X, Y, Z, KIND, TYPE, BASE, FLAT, FROM, SIZE, MASK, STORE,
+  KEY, SHARED = KEY,                    /* from OP on, keys of arrays */
   KNOWN, ARITY, BROADCAST, OTHER,       /* of an operator */
   METHODS = SHARED + 1, FURTHER         /* of the index */
 };
 
 static const char *const keys[] = {"op",   "dims", "x",    "y",    "z",
                                    "kind", "type", "base", "flat", "from",
-                                   "size", "mask", "store"};
+                                   "size", "mask", "store", "key"};
 
 enum { KEYS = sizeof keys / sizeof *keys, LEAST = 64 };
 
@@ -51,6 +54,33 @@ static void set(lua_State *L, int t, int key, int value) {
   lua_pushvalue(L, lua_upvalueindex(key));
   lua_pushvalue(L, value);
   lua_rawset(L, t);
+}
+
+/* Returns true if the table of an array is at index i. */
+static bool is_array(lua_State *L, int i) {
+  if (!lua_istable(L, i) || !lua_getmetatable(L, i)) return false;
+  bool same = lua_rawequal(L, -1, lua_upvalueindex(META));
+  lua_pop(L, 1);
+  return same;
+}
+
+/* Put the table of the array at index i into the place of its userdata; false
+   where there is none. */
+static bool take(lua_State *L, int i) {
+  if (lze_test_box(L, i, lze_array_kind) == NULL) return false;
+  lua_getiuservalue(L, i, 1);
+  lua_replace(L, i);
+  return true;
+}
+
+/* Push what scripts have in place of the table on the top. [-0, +1] */
+static void give(lua_State *L) {
+  lze_Box *box = lua_newuserdatauv(L, sizeof *box, 1);
+  box->kind = lze_array_kind;
+  lua_pushvalue(L, lua_upvalueindex(HANDLE));
+  lua_setmetatable(L, -2);
+  lua_pushvalue(L, -2);
+  lua_setiuservalue(L, -2, 1);
 }
 
 static bool is_expression(lua_State *L, int t) {
@@ -105,22 +135,18 @@ static void node_note(lua_State *L, int node) {
 
 /* Push what an operand is known by: the operation of an expression, the type of
    an array, "mask" of a mask, 1 of an integer and 2 of another number.  False
-   where it is none of these, or closed. */
-static bool push_key(lua_State *L, int i) {
+   where it is none of these, or closed.  `array`: it is an array for sure. */
+static bool push_key(lua_State *L, int i, bool array) {
   if (lua_type(L, i) == LUA_TNUMBER) {
     lua_Number v = lua_tonumber(L, i);
     lua_pushinteger(L, lua_isinteger(L, i) ? 1 : 2);
     return v < TOO_LARGE && v > -TOO_LARGE;
   }
-  if (!lze_is_array(L, i)) return false;
+  if (!array && !is_array(L, i)) return false;
   if (get(L, i, OP) == LUA_TTABLE) return true;
   lua_pop(L, 1);
   if (!await(L, i)) return false;
-  get(L, i, MASK);
-  bool mask = lua_toboolean(L, -1);
-  lua_pop(L, 1);
-  if (mask) lua_pushvalue(L, lua_upvalueindex(MASK));
-  else get(L, i, KIND);
+  get(L, i, KEY);
   return true;
 }
 
@@ -150,12 +176,12 @@ static bool push_shape(lua_State *L, int arity) {
 }
 
 /* Push the tree of operands, the first at index 1, and what comes before it;
-   false where it is not known. */
-static bool push_tree(lua_State *L, int arity) {
+   false where it is not known.  Bit i of `arrays`: operand i is one for sure. */
+static bool push_tree(lua_State *L, int arity, unsigned arrays) {
   lua_pushvalue(L, lua_upvalueindex(KNOWN));
   for (int i = 1; i <= arity; i++) {
     const int known = lua_gettop(L);
-    if (!push_key(L, i) || lua_rawget(L, known) != LUA_TTABLE) return false;
+    if (!push_key(L, i, arrays >> i & 1) || lua_rawget(L, known) != LUA_TTABLE) return false;
   }
   return true;
 }
@@ -165,12 +191,19 @@ static bool push_tree(lua_State *L, int arity) {
    to the note nothing can run that changes it: where Lua's memory is collected
    is before. */
 static int node_operator(lua_State *L) {
-  const int arity = (int)lua_tointeger(L, lua_upvalueindex(ARITY));
+  int arity = (int)lua_tointeger(L, lua_upvalueindex(ARITY));
+  if (arity < 0) { /* Lua calls -a with the operand twice */
+    lua_settop(L, 1);
+    arity = 1;
+  }
   const int given = lua_gettop(L), shape = given + 1, node = given + 2;
+  unsigned by_script = 0; /* bit i: operand i, an array */
+  for (int i = 1; i <= given; i++)
+    if (take(L, i) && i <= arity) by_script |= 1u << i;
   if (given == arity) lua_pushnil(L);
   while (given == arity) {
     lua_createtable(L, 0, 4);
-    if (!push_tree(L, arity)) break;
+    if (!push_tree(L, arity, by_script)) break;
     const int tree = lua_gettop(L);
     if (lua_isnil(L, shape) && !push_shape(L, arity)) {
       lua_pushvalue(L, lua_upvalueindex(BROADCAST));
@@ -186,12 +219,14 @@ static int node_operator(lua_State *L) {
     if (arity == 2) set(L, node, Y, 2);
     node_note(L, node);
     lua_settop(L, node);
+    if (by_script != 0) give(L);
     return 1;
   }
   lua_settop(L, given);
   lua_pushvalue(L, lua_upvalueindex(OTHER));
   lua_insert(L, 1);
   lua_call(L, given, 1);
+  if (by_script != 0) give(L);
   return 1;
 }
 
@@ -264,9 +299,14 @@ static int node_computed(lua_State *L) {
   set(L, 1, SIZE, 4);
   set(L, 1, FROM, 5);
   set(L, 1, KIND, 6);
+  set(L, 1, KEY, 6);
   lua_pushnil(L);
   set(L, 1, STORE, 8); /* of a buffer that it had before */
-  if (lua_toboolean(L, 7)) set(L, 1, MASK, 7);
+  if (lua_toboolean(L, 7)) {
+    set(L, 1, MASK, 7);
+    lua_pushvalue(L, lua_upvalueindex(MASK));
+    set(L, 1, KEY, 9);
+  }
   await(L, 1);
   return 0;
 }
@@ -317,6 +357,126 @@ static int node_index(lua_State *L) {
   return 1;
 }
 
+/* --- what scripts call ---------------------------------------------------- */
+
+/* Give scripts the results of a function, from stack index 2 on: the array that
+   was its first argument, at index 1, is the one that they have. */
+static int give_results(lua_State *L, int status, lua_KContext context) {
+  (void)status, (void)context;
+  const int last = lua_gettop(L);
+  luaL_checkstack(L, 3, NULL);
+  const bool own = lze_test_box(L, 1, lze_array_kind) != NULL;
+  for (int i = 2; i <= last; i++) {
+    if (!is_array(L, i)) continue;
+    if (own) lua_getiuservalue(L, 1, 1);
+    if (own && lua_rawequal(L, -1, i)) {
+      lua_pushvalue(L, 1);
+    } else {
+      lua_pushvalue(L, i);
+      give(L);
+    }
+    lua_replace(L, i);
+    lua_settop(L, last);
+  }
+  return last - 1;
+}
+
+/* A function as scripts call it: it takes and gives tables where they have
+   userdata. */
+static int array_call(lua_State *L) {
+  const int given = lua_gettop(L);
+  const lua_Integer most = lua_tointeger(L, lua_upvalueindex(COUNT));
+  luaL_checkstack(L, given + 4, "too many arguments");
+  if (given == 0) lua_pushnil(L);
+  else lua_pushvalue(L, 1);
+  lua_pushvalue(L, lua_upvalueindex(
+                       most >= 0 && given > most ? REFUSE : FUNCTION));
+  lua_rotate(L, 1, 2);
+  for (int i = 3; i <= given + 2; i++) take(L, i);
+  lua_callk(L, given, LUA_MULTRET, 0, give_results);
+  return give_results(L, LUA_OK, 0);
+}
+
+/* Push element `key` of an array, by its userdata, where that is a number that
+   need not be computed, is in memory that the host reads, and comes alone; else
+   return false, with anything pushed. */
+static bool push_element(lua_State *L, int array, int key) {
+  if (!lua_isinteger(L, key) ||
+      lze_test_box(L, array, lze_array_kind) == NULL)
+    return false;
+  lua_getiuservalue(L, array, 1);
+  const int t = lua_gettop(L);
+  lua_pushliteral(L, "dims");
+  if (lua_rawget(L, t) != LUA_TTABLE || lua_rawlen(L, -1) != 1) return false;
+  lua_pushliteral(L, "op");
+  lua_rawget(L, t);
+  lua_pushliteral(L, "flat");
+  lua_rawget(L, t);
+  const lze_Buffer *b = lze_test_box(L, -1, lze_buffer_kind);
+  if (lua_toboolean(L, -2) || b == NULL || !lze_buffer_is_open(b) ||
+      b->storage->usage == LZE_DEVICE)
+    return false;
+  lua_pushvalue(L, key);
+  lua_gettable(L, -2);
+  return true;
+}
+
+/* index(a, key), of scripts: a method, an element, or what FUNCTION gives */
+static int array_index(lua_State *L) {
+  if (lua_type(L, 2) == LUA_TSTRING) {
+    lua_pushvalue(L, 2);
+    if (lua_rawget(L, lua_upvalueindex(PUBLIC)) != LUA_TNIL) return 1;
+  } else if (push_element(L, 1, 2)) {
+    return 1;
+  }
+  lua_settop(L, 2);
+  return array_call(L);
+}
+
+/* len(a) -> the size of its first dimension, or 0 */
+static int array_len(lua_State *L) {
+  lua_settop(L, 1);
+  take(L, 1);
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lua_pushliteral(L, "dims");
+  if (lua_rawget(L, 1) != LUA_TTABLE || lua_rawgeti(L, 2, 1) == LUA_TNIL)
+    lua_pushinteger(L, 0);
+  return 1;
+}
+
+/* public(f, most, refuse, methods) -> f as scripts call it: `refuse` is called
+   in its place with more arguments than `most`, if that is not negative.  With
+   methods, which scripts call, it is their __index.  Functions in C take and
+   give both already. */
+static int new_public(lua_State *L) {
+  lua_settop(L, 4);
+  if (lua_iscfunction(L, 1)) {
+    lua_settop(L, 1);
+    return 1;
+  }
+  const bool index = lua_istable(L, 4);
+  for (int i = HANDLE; i >= 1; i--) {
+    lua_pushvalue(L, lua_upvalueindex(i));
+    lua_insert(L, 1);
+  }
+  lua_pushcclosure(L, index ? array_index : array_call, PUBLIC);
+  return 1;
+}
+
+/* table(v) -> the table of an array that a script has; else v */
+static int node_table(lua_State *L) {
+  lua_settop(L, 1);
+  take(L, 1);
+  return 1;
+}
+
+/* given(a) -> an array as scripts have it, by its table */
+static int node_given(lua_State *L) {
+  lua_settop(L, 1);
+  if (lua_istable(L, 1)) give(L);
+  return 1;
+}
+
 /* A closure of the shared upvalues, which are those of the function that runs,
    and of `count` values on the stack. [-count, +1] */
 static void push_further(lua_State *L, lua_CFunction f, int count) {
@@ -328,7 +488,8 @@ static void push_further(lua_State *L, lua_CFunction f, int count) {
   lua_pushcclosure(L, f, SHARED + count);
 }
 
-/* operator(known, arity, broadcast, other) -> a function of so many operands;
+/* operator(known, arity, broadcast, other) -> a function of so many operands,
+   or, where arity is -1, the metamethod of an operator on one;
    known[key of x][key of y] is the operation on them, `other` is called with
    them where it is not, `broadcast` with shapes that are not the same */
 static int new_operator(lua_State *L) {
@@ -349,12 +510,16 @@ int lze_array_nodes(lua_State *L) {
       {"operator", new_operator}, {"index", new_index}, {"note", node_enter},
       {"young", young_taken},     {"grown", young_grown},
       {"computed", node_computed}, {"attach", node_attach},
-      {"detach", node_detach},    {"made", node_made}};
-  lua_settop(L, 1);
+      {"detach", node_detach},    {"made", node_made},
+      {"public", new_public},     {"table", node_table},
+      {"len", array_len},
+      {"given", node_given}};
+  lua_settop(L, 2);
   Notes *n = lua_newuserdatauv(L, sizeof *n, 2);
   *n = (Notes){.most = LEAST};
   push_weak(L);
-  lua_setiuservalue(L, 2, NEW);
+  lua_setiuservalue(L, 3, NEW);
+  lua_insert(L, 2);
   for (int i = 0; i < KEYS; i++) lua_pushstring(L, keys[i]);
   lua_newtable(L);
   for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
