@@ -1212,6 +1212,20 @@ local function write(into, a)
   return true
 end
 
+-- The elements of an array as integers of their width.
+local function as_bits(a)
+  local base = a.base
+  return core.array_over(base:view(1, #base, "ushort"), a.from, a.dims,
+    a.stride)
+end
+
+-- Whether a copy into `into` is one of bits: a kernel would load reals of 16
+-- bits as floats, which do not keep what NaN is.
+local function copies_bits(name, into, x)
+  return name == "copy" and reals[into.kind] and types[into.kind].bits == 16 and
+    type(x) == "table" and x.kind == into.kind
+end
+
 -- An operation of operands, computed now, into an array: in reals of a width,
 -- if one is given.
 local function compute(name, into, x, y, z, width)
@@ -1221,6 +1235,10 @@ local function compute(name, into, x, y, z, width)
     return into
   end
   evaluate_operands(x, y, z)
+  if copies_bits(name, into, x) then
+    compute(name, as_bits(into), as_bits(x))
+    return into
+  end
   local op = width and operation(name, into.kind, width, x, y, z) or
     operation_of(name, into.kind, x, y, z)
   local w, entry = walk(into, op, x, y, z)

@@ -165,6 +165,38 @@ describe("A.load", function()
     end)
   end)
 
+  it("keep the bits of each half, NaN included, in every order", function()
+    local bits = {0x7c01, 0x7e55, 0xfdab, 0xffff, 0x8000, 0x3c00}
+    local function bytes(order)
+      local parts = {}
+      for i, k in ipairs(order) do parts[i] = ("<I2"):pack(bits[k]) end
+      return table.concat(parts)
+    end
+    with(npy(header("<f2", "(2, 3)", true), bytes {1, 4, 2, 5, 3, 6}),
+      function(path, directory)
+        local a = A.load(path)
+        local function saved(x)
+          x:save(directory .. "/y.npy")
+          return bytes_of(directory .. "/y.npy"):sub(129)
+        end
+        assert.equal(bytes {1, 2, 3, 4, 5, 6}, saved(a))
+        assert.equal(bytes {1, 4, 2, 5, 3, 6}, saved(a:t()))
+        assert.equal(bytes {6, 5, 4, 3, 2, 1}, saved(a:flip()))
+        assert.equal(bytes {2, 3, 5, 6}, saved(a[{ {}, {2, 3} }]:clone()))
+        assert.equal(bytes {2, 3, 1, 5, 6, 4}, saved(a:roll(-1, 2)))
+        assert.equal(bytes {1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6},
+          saved(A.stack({a, a}, 3)))
+        local b = A.zeros({2, 3}, {type = "half"})
+        b:set(a)
+        b[2] = a[1]
+        assert.equal(bytes {1, 2, 3, 1, 2, 3}, saved(b))
+      end)
+    local ushorts = lze.buffer("ushort", {0x7f81, 0xffc1, 0x7fff, 0x3f80})
+    local c = A("bfloat16", ushorts:view(1, 4, "bfloat16"), {2, 2}):t():clone()
+    assert.same({0x7f81, 0x7fff, 0xffc1, 0x3f80},
+      c.buffer:view(1, 4, "ushort"):read())
+  end)
+
   it("names dtypes that lze has not", function()
     for _, descr in ipairs {"|O", "<U5", "|S3", "<M8[ns]", "<f16", "|V2",
                             "<c32", "f", "<i3", ""} do
