@@ -7,8 +7,9 @@
 -- by side, filled up with zeros; where the result's sizes are not multiples of
 -- a tile's, it is cut from a larger one.  On a GPU a group has a tile of TILE x
 -- TILE, each of its work-items ITEM x ITEM elements of that, and local memory
--- what the next DEPTH indices need.  Every element sums in the order of the
--- indices.
+-- what the next DEPTH indices need.  Every element sums BLOCK products in the
+-- order of the indices, and adds up these sums in their order: a float that has
+-- become large does not take up products one by one.
 
 local core = ...
 local fail, types = core.fail, core.types
@@ -19,6 +20,7 @@ local concat, format, max, unpack = table.concat, string.format, math.max,
   table.unpack
 
 local ROWS <const>, COLUMNS <const> = 4, 16
+local BLOCK <const> = 512
 local TILE <const>, ITEM <const>, DEPTH <const> = 64, 4, 16
 local GROUP <const> = TILE // ITEM -- work-items, in each direction
 local TURNS <const> = TILE * DEPTH // (GROUP * GROUP)
@@ -94,20 +96,24 @@ end
 local function tile_text(zero, sum)
   local lines, add = writer()
   local each = each_of(add, ROWS, COLUMNS)
-  add "local fma = ..."
+  add "local math, fma = ..."
   add "return function(i, j, z, c, a, b, abatch, bbatch, rows, columns, depth)"
   add("  local p = (z - 1) * abatch + (i - 1) * depth * %d", ROWS)
   add("  local q = (z - 1) * bbatch + (j - 1) * depth * %d", COLUMNS)
-  each("  local cR_S = " .. zero)
-  add "  for _ = 1, depth do"
-  for s = 1, COLUMNS do add("    local b%d = b[q + %d]", s, s) end
-  for r = 1, ROWS do add("    local a%d = a[p + %d]", r, r) end
-  each("    cR_S = " .. sum)
-  add("    p, q = p + %d, q + %d", ROWS, COLUMNS)
+  each("  local tR_S = " .. zero)
+  add("  for before = 0, depth - 1, %d do", BLOCK)
+  each("    local cR_S = " .. zero)
+  add("    for _ = 1, math.min(%d, depth - before) do", BLOCK)
+  for s = 1, COLUMNS do add("      local b%d = b[q + %d]", s, s) end
+  for r = 1, ROWS do add("      local a%d = a[p + %d]", r, r) end
+  each("      cR_S = " .. sum)
+  add("      p, q = p + %d, q + %d", ROWS, COLUMNS)
+  add "    end"
+  each "    tR_S = tR_S + cR_S"
   add "  end"
   add("  local at = ((z - 1) * rows + (i - 1) * %d) * columns + (j - 1) * %d",
     ROWS, COLUMNS)
-  each "  c[at + (R - 1) * columns + S] = cR_S"
+  each "  c[at + (R - 1) * columns + S] = tR_S"
   add "end"
   return concat(lines, "\n")
 end
@@ -134,7 +140,7 @@ local function group_text(kind, zero, sum)
   add "  local p = afrom + z * abatch + (i + r) * arow + l * acolumn"
   add "  local q = bfrom + z * bbatch + m * brow + (j + s) * bcolumn"
   add("  local to = l * %d + r + 1", LONGER)
-  each("  local cR_S = " .. zero)
+  each("  local tR_S, cR_S = " .. zero .. ", " .. zero)
   local function add_sums(last)
     add("      for k = 0, %s do", last)
     for n = 1, ITEM do
@@ -170,6 +176,9 @@ local function group_text(kind, zero, sum)
   add "    end"
   add "    w.barrier()"
   add("    p, q = p + %d * acolumn, q + %d * brow", DEPTH, DEPTH)
+  add("    if (before + %d) %% %d == 0 then", DEPTH, BLOCK)
+  each("      tR_S, cR_S = tR_S + cR_S, " .. zero)
+  add "    end"
   add "  end"
   for r = 1, ITEM do
     local own = format("i + row + %d", (r - 1) * GROUP)
@@ -177,8 +186,8 @@ local function group_text(kind, zero, sum)
     add("    local at = (z * rows + %s - 1) * columns", own)
     for s = 1, ITEM do
       local place = format("j + column + %d", (s - 1) * GROUP)
-      add("    if %s <= columns then c[at + %s] = c%d_%d end", place, place, r,
-        s)
+      add("    if %s <= columns then c[at + %s] = t%d_%d + c%d_%d end", place,
+        place, r, s, r, s)
     end
     add "  end"
   end
@@ -231,7 +240,7 @@ local function product_by_tiles(kind, shape, sums, a, b)
   local y, ybatch = pack(b, 3, COLUMNS, sums)
   kernel_for(sums == "long" and "mm_long" or "mm", nil, function()
     return tile_text(sums_of(sums))
-  end, C.work.fma)({rows // ROWS, columns // COLUMNS, max(count, b.dims[1])},
+  end, math, C.work.fma)({rows // ROWS, columns // COLUMNS, max(count, b.dims[1])},
     into.flat, x, y, xbatch, ybatch, rows, columns, k)
   if rows == m and columns == n then return into end
   return core.contiguous(core.array_over(into.base, 0, shape, into.stride))
@@ -284,24 +293,29 @@ end)
 
 -- --- mv, outer, trace --------------------------------------------------------
 
--- Sums of every eighth product, then of these in pairs.
+-- Sums of every eighth product of BLOCK, then of these in pairs.
 local function rows_text(zero, sum)
   local lines, add = writer()
-  add "local fma = ..."
+  add "local math, fma = ..."
   add "return function(i, r, a, b, depth)"
   add "  local p = (i - 1) * depth"
+  add("  local total = %s", zero)
+  add("  for before = 0, depth - 1, %d do", BLOCK)
+  add("  local last = math.min(before + %d, depth)", BLOCK)
   local function step(s, at)
     add("    c%d = %s", s, (sum:gsub("%u", {C = "c" .. s,
       A = "a[p + " .. at .. "]", B = "b[" .. at .. "]"})))
   end
   for s = 1, 8 do add("  local c%d = %s", s, zero) end
-  add "  for q = 0, depth - 8, 8 do"
+  add "  for q = before, last - 8, 8 do"
   for s = 1, 8 do step(s, "q + " .. s) end
   add "  end"
-  add "  for q = depth - depth %% 8 + 1, depth do"
+  add "  for q = last - last %% 8 + 1, last do"
   step(1, "q")
   add "  end"
-  add "  r[i] = ((c1 + c2) + (c3 + c4)) + ((c5 + c6) + (c7 + c8))"
+  add "  total = total + (((c1 + c2) + (c3 + c4)) + ((c5 + c6) + (c7 + c8)))"
+  add "  end"
+  add "  r[i] = total"
   add "end"
   return concat(lines, "\n")
 end
@@ -326,8 +340,7 @@ define("mv", function(a, x)
   if depth == 0 then return into:fill(0) end
   local whole = sums == "long"
   kernel_for(whole and "mv_long" or "mv", nil,
-    whole and whole_rows or real_rows,
-    C.work.fma)(rows, into.flat, core.contiguous(a).flat,
+    whole and whole_rows or real_rows, math, C.work.fma)(rows, into.flat, core.contiguous(a).flat,
     core.contiguous(x).flat, depth)
   return into
 end)
@@ -341,26 +354,12 @@ define("outer", function(a, b)
   return product(a:reshape {-1, 1}, b)
 end)
 
-local function trace_text()
-  return [[
-return function(i, r, x, from, step, n)
-  local sum = x[from]
-  for k = 1, n - 1 do sum = sum + x[from + k * step] end
-  r[i] = sum
-end]]
-end
-
 -- a:trace(): the sum of the diagonal.
 define("trace", function(a)
   check_rank(a, 1, "a", "trace", 2)
   core.needs_double("trace", a.kind, a)
-  local kind = types[a.kind].real and a.kind or "long"
-  local into = new(kind, {}, nil, a.home)
   local n = math.min(a.dims[1], a.dims[2])
-  if n == 0 then return into:fill(0) end
-  kernel_for("trace", nil, trace_text)(1, into.flat, a.base, a.from + 1,
-    a.stride[1] + a.stride[2], n)
-  return into
+  return core.array_over(a.base, a.from, {n}, {a.stride[1] + a.stride[2]}):sum()
 end)
 
 -- --- tril, triu --------------------------------------------------------------

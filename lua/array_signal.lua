@@ -33,9 +33,11 @@ end
 
 -- A work-item has so many sums of a row, side by side, in registers.
 local TILE <const> = 8
+local BLOCK <const> = 512
 
 -- step: whether these are apart in what is read.  Those behind the last column
--- are it once more.
+-- are it once more.  After BLOCK products or more the sums are added to others,
+-- as those of mm are.
 local function conv_text(zero, sum, step)
   local lines = {"local math, fma = ...",
     "return function(j, i, z, r, x, k, rows, columns, height, width, down, "
@@ -44,22 +46,30 @@ local function conv_text(zero, sum, step)
     format("  local first = (j - 1) * %d", TILE)}
   local function add(...) lines[#lines + 1] = format(...) end
   for s = 1, TILE do
-    add("  local c%d = %s", s, zero)
+    add("  local t%d, c%d = %s, %s", s, s, zero, zero)
     if step then
       add("  local p%d = math.min(first + %d, last) * step", s, s - 1)
     end
   end
   if not step then add "  p = p + first" end
+  add "  local held = 0"
   add "  for u = 0, krows - 1 do"
-  add "    for v = 1, kcolumns do"
+  add("    for before = 0, kcolumns - 1, %d do", BLOCK)
+  add("    local stop = math.min(before + %d, kcolumns)", BLOCK)
+  add "    for v = before + 1, stop do"
   add "      local w, q = k[u * kcolumns + v], p + u * width + v"
   for s = 1, TILE do
     add("      c%d = %s", s, (sum:gsub("%u", {S = "c" .. s,
       X = format(step and "x[q + p%d]" or "x[q + %d]", step and s or s - 1)})))
   end
-  add "    end\n  end"
+  add "    end"
+  add "    held = held + stop - before"
+  add("    if held >= %d then", BLOCK)
+  add "      held = 0"
+  for s = 1, TILE do add("      t%d, c%d = t%d + c%d, %s", s, s, s, s, zero) end
+  add "    end\n    end\n  end"
   add("  local at = ((z - 1) * rows + i - 1) * columns + first")
-  for s = 1, TILE do add("  r[at + %d] = c%d", s, s) end
+  for s = 1, TILE do add("  r[at + %d] = t%d + c%d", s, s, s) end
   add "end"
   return concat(lines, "\n")
 end
