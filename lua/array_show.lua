@@ -49,9 +49,16 @@ local function positional(v, bits)
   return whole, part:match "^(%d.-)0*$"
 end
 
-local function scientific(v, bits)
-  local whole, part, e = shortest(v, bits, places):match "^(%d)%.?(%d*)e(.*)$"
-  return whole, part, e
+-- How many digits behind the point tell a real, with an exponent, from its
+-- type's other values: at least one.
+local function decimals(v, bits)
+  return math.max(1, #shortest(v, bits, places):match "^%d%.?(%d*)e")
+end
+
+-- The text of a real with an exponent: what is before the point, so many digits
+-- behind it, and the exponent.
+local function scientific(v, digits)
+  return point(format("%." .. digits .. "e", v)):match "^(%d)%.(%d*)e(.*)$"
 end
 
 local function finite(v) return v - v == 0 end
@@ -68,13 +75,16 @@ local function reals(values, bits)
   end
   local exponents = high >= 1e8 or low < 1e-4 or
     high > 0 and high / low > 1000
-  local parts, before, behind, other = {}, 0, 0, 0
+  local parts, before, behind, other, digits = {}, 0, 0, 0, 1
+  for _, v in ipairs(exponents and values or {}) do
+    if finite(v) then digits = math.max(digits, decimals(math.abs(v), bits)) end
+  end
   for i, v in ipairs(values) do
     if finite(v) then
       local negative = v < 0 or v == 0 and 1 / v < 0
-      local whole, part, e = (exponents and scientific or positional)(
-        math.abs(v), bits)
-      if e and part == "" then part = "0" end
+      local whole, part, e
+      if exponents then whole, part, e = scientific(math.abs(v), digits)
+      else whole, part = positional(math.abs(v), bits) end
       if negative then whole = "-" .. whole end
       parts[i] = {whole, part, e}
       before = math.max(before, #whole)
@@ -91,8 +101,7 @@ local function reals(values, bits)
     elseif p[3] then
       local e = p[3]
       if #e < other then e = e:sub(1, 1) .. rep("0", other - #e) .. e:sub(2) end
-      texts[i] = rep(" ", before - #p[1]) .. p[1] .. "." .. p[2] ..
-        rep("0", behind - #p[2]) .. "e" .. e
+      texts[i] = rep(" ", before - #p[1]) .. p[1] .. "." .. p[2] .. "e" .. e
     else
       texts[i] = rep(" ", before - #p[1]) .. p[1] .. "." .. p[2] ..
         rep(" ", behind - #p[2])

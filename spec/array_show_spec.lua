@@ -42,7 +42,11 @@ describe("tostring of an array", function()
     shows("float {2} [1.0e+00 2.5e-07]", A("float", {1, 2.5e-7}))
     shows("double {2} [ 1.0e+000 -1.0e+300]", A("double", {1, -1e300}))
     shows("half {2} [1.0e-05 6.0e-08]", A("half", {1e-5, 2 ^ -24}))
-    shows("float {2} [1.0e-40 1.0e-45]", A("float", {1e-40, 2 ^ -149}))
+    shows("float {2} [1.0e-40 1.4e-45]", A("float", {1e-40, 2 ^ -149}))
+    -- Two digits behind the point tell 5392 from other halves, but the column
+    -- has three: they are those of the value.
+    shows("half {3} [5.392e+03 3.333e-01 2.999e-04]",
+      A("half", {5392, 1 / 3, 3e-4}))
   end)
 
   it("shortens what has more than 1000 elements, and breaks lines", function()
