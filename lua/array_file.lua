@@ -14,7 +14,7 @@ local deepest = 100 -- literals in each other
 
 -- Element types by what follows the order of bytes in descr, and the number of
 -- bytes whose order it is.
-local types = {
+local elements = {
   b1 = {"uchar", 1, mask = true}, i1 = {"char", 1}, u1 = {"uchar", 1},
   i2 = {"short", 2}, u2 = {"ushort", 2}, i4 = {"int", 4}, u4 = {"uint", 4},
   i8 = {"long", 8}, u8 = {"ulong", 8}, f2 = {"half", 2}, f4 = {"float", 4},
@@ -22,23 +22,37 @@ local types = {
 }
 
 local kinds = {} -- descr by element type
-for descr, t in next, types do
+for descr, t in next, elements do
   if not t.mask then kinds[t[1]] = (t[2] == 1 and "|" or "<") .. descr end
 end
+
+-- Other names that NumPy has for dtypes: by letter, and in words.
+local dtypes = {["?"] = "b1", bool = "b1", b = "i1", int8 = "i1", B = "u1",
+  uint8 = "u1", h = "i2", int16 = "i2", H = "u2", uint16 = "u2", i = "i4",
+  int32 = "i4", I = "u4", uint32 = "u4", l = "i8", q = "i8", int64 = "i8",
+  L = "u8", Q = "u8", uint64 = "u8", e = "f2", float16 = "f2", half = "f2",
+  f = "f4", float32 = "f4", single = "f4", d = "f8", float64 = "f8",
+  double = "f8", F = "c8", complex64 = "c8", D = "c16", complex128 = "c16"}
 
 local escapes = {n = "\n", t = "\t", r = "\r"}
 
 -- The value of Python's literal at position i of a text, in `depth` others, and
 -- where it ends; nil where there is none or it is too deep.  Tuples and lists
--- are arrays, dictionaries tables of `keys`.  None and what has None in it is
+-- are arrays, tuples with `tuple`, dictionaries tables of `keys`.  None and what has None in it is
 -- not told apart from nothing.
 local literal
 
+-- As in Python, what is in parentheses is a tuple only where a comma is or
+-- nothing.
 local function sequence(text, i, last, depth)
   local list, comma = {}, true
   while true do
     i = text:match("^%s*()", i)
-    if text:sub(i, i) == last then return list, i + 1 end
+    if text:sub(i, i) == last then
+      if last == ")" and #list == 1 and not comma then return list[1], i + 1 end
+      list.tuple = last == ")"
+      return list, i + 1
+    end
     if not comma then return nil end
     local v
     v, i = literal(text, i, depth)
@@ -99,8 +113,14 @@ function literal(text, i, depth)
   if c == "[" then return sequence(text, i + 1, "]", depth + 1) end
   local prefix, mark = text:match("^([bu]?)(['\"])", i)
   if mark then return quoted(text, i + #prefix + 1, mark) end
-  local digits, after = text:match("^(%d+)L?()", i) -- Python 2 wrote 3L
-  if digits then return tonumber(digits), after end
+  local sign, digits, after = text:match("^([+-]?)(0[xX]_?%x[%x_]*)()", i)
+  if not digits then
+    sign, digits, after = text:match("^([+-]?)(%d[%d_]*)L?()", i) -- 3L: Python 2
+  end
+  if digits then
+    local n = tonumber((digits:gsub("_", "")))
+    return sign == "-" and -n or n, after
+  end
   local word
   word, after = text:match("^(%a+)()", i)
   if word == "True" then return true, after end
@@ -133,11 +153,11 @@ local function understand(path, text)
     damaged(path, "fortran_order is neither True nor False")
   end
   local shape = keys.shape
-  if type(shape) ~= "table" or shape.keys then
+  if type(shape) ~= "table" or not shape.tuple then
     damaged(path, "the shape is not a tuple")
   end
   for i, n in ipairs(shape) do
-    if mathtype(n) ~= "integer" then
+    if mathtype(n) ~= "integer" or n < 0 then
       damaged(path, "dimension %d of the shape is not a size", i)
     end
   end
@@ -151,8 +171,8 @@ local function understand(path, text)
       "elements of several fields: dtype %s", text:match "'descr':%s*(%b[])"
       or text:match '"descr":%s*(%b[])' or "unknown")
   end
-  local order, kind = descr:match "^([<>=|]?)(%w+)$"
-  local element = types[kind]
+  local order, kind = descr:match "^([<>=|]?)([%w?]+)$"
+  local element = elements[kind] or elements[dtypes[kind]]
   if not element then
     failure(path, "UNSUPPORTED_FILE", "elements of dtype '%s' (known: b1, i1, "
       .. "i2, i4, i8, u1, u2, u4, u8, f2, f4, f8, c8, c16, of either order)",
@@ -275,11 +295,15 @@ function A.load(path)
   return core.made(load, path)
 end
 
--- a:save(path [, options]): a file of NumPy's, or a picture.
+-- a:save(path [, options]): a file of NumPy's, or a picture, by the ending.
 core.define("save", function(a, path, o)
   core.check(a, 1, "a", "save")
   check_path(path, 2, "save")
-  if path:lower():match "%.png$" then
+  local ending = path:lower():match "[^/](%.[^./]*)$"
+  if ending and ending ~= ".npy" and ending ~= ".png" then
+    fail("save: argument 2 (path): a name that ends in .npy or .png, or has no "
+      .. "ending, expected, got '%s'", path)
+  elseif ending == ".png" then
     o = core.options(o, {"compress"}, "save", 3)
     if o.compress ~= nil and type(o.compress) ~= "boolean" then
       fail("save: argument 3 (options): compress: boolean expected, got %s",

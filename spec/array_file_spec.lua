@@ -152,7 +152,9 @@ describe("A.load", function()
   it("reads headers that others write", function()
     for _, text in ipairs {
       '{"shape":(2L,),"descr":"<i2","fortran_order":False}',
-      "{ 'descr' : '<i2' , 'fortran_order' : False , 'shape' : [2] }",
+      "{ 'descr' : '<i2' , 'fortran_order' : False , 'shape' : ( +0x2 , ) }",
+      "{'descr': 'int16', 'fortran_order': False, 'shape': (0_2,)}",
+      "{'descr': '=h', 'fortran_order': (False), 'shape': (2,)}",
       "{'descr': u'<i2', 'fortran_order': False, 'shape': (2,)}",
       "{'descr': '\\<i2', 'fortran_order': False, 'shape': (2,)}",
     } do
@@ -162,6 +164,22 @@ describe("A.load", function()
     end
     with(npy(header("<i2", "(1,)"), "\1\0more"), function(path)
       assert.same({1}, A.load(path):read())
+    end)
+  end)
+
+  it("refuse to save under an ending that says another format", function()
+    with(nil, function(_, directory)
+      for _, name in ipairs {"x.csv", "x.jpg", "x.npy.gz", "x."} do
+        local path = directory .. "/" .. name
+        assert.equal("save: argument 2 (path): a name that ends in .npy or " ..
+          ".png, or has no ending, expected, got '" .. path .. "'",
+          expect.misuse(function() A("int", {1}):save(path) end))
+      end
+      for _, name in ipairs {"x.NPY", "x", ".x", "a.b/x"} do
+        os.execute("mkdir -p '" .. directory .. "/a.b'")
+        A("int", {1}):save(directory .. "/" .. name)
+        assert.same({1}, A.load(directory .. "/" .. name):read())
+      end
     end)
   end)
 
@@ -199,7 +217,7 @@ describe("A.load", function()
 
   it("names dtypes that lze has not", function()
     for _, descr in ipairs {"|O", "<U5", "|S3", "<M8[ns]", "<f16", "|V2",
-                            "<c32", "f", "<i3", ""} do
+                            "<c32", "g", "<i3", ""} do
       assert.matches("^UNSUPPORTED_FILE: elements of dtype '" ..
         descr:gsub("%p", "%%%0") .. "' %(known: b1, i1", refused(npy(header(
           descr, "(1,)"), ("x"):rep(32))))
@@ -231,7 +249,11 @@ describe("A.load", function()
     end
     says("fortran_order is neither True nor False", npy("{'descr': '<i4', " ..
       "'fortran_order': 1, 'shape': (1,)}", "1234"))
-    says("the shape is not a tuple", npy(header("<i4", "3"), "1234"))
+    for _, shape in ipairs {"3", "(1)", "[1]", "[1, 1]", "{'a': 1}"} do
+      says("the shape is not a tuple", npy(header("<i4", shape), "1234"))
+    end
+    says("dimension 1 of the shape is not a size",
+      npy(header("<i4", "(-1,)"), "1234"))
     says("dimension 2 of the shape is not a size",
       npy(header("<i4", "(1, 1.5)"):gsub("1%.5", "'a'"), "1234"))
     says("a shape of more elements than any memory has",
@@ -240,7 +262,7 @@ describe("A.load", function()
       npy(header("<i4", "(4611686018427387904,)"), "1234"))
     for _, text in ipairs {"", "nonsense", "{", "{'descr'", "{'descr':}",
         "{'descr': '<i4}", "{'descr': '<i4' 'fortran_order': False}", "()",
-        header("<i4", "(-1,)"), header("<i4", "(1,"), header("<i4", "(1 2)"),
+        header("<i4", "(1,"), header("<i4", "(1 2)"),
         header("<i4", "(,)"), header("<i4", "(1,)") .. "more", "{[]: 1}",
         "{'descr': '<i4', 'descr': '<i4'}", ("("):rep(199),
         header("<i4", "(99999999999999999999999999,)")} do
@@ -350,7 +372,7 @@ describe("a:save", function()
       end)
       assert.equal("ENOENT", err.code)
       assert.equal("EISDIR", expect.failure(function()
-        A("int", {1}):save(directory)
+        A("int", {1}):save(directory .. "/")
       end).code)
       -- A limit on the size of files stands for a full disk.
       process.run(([[

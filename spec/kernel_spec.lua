@@ -168,6 +168,22 @@ describe("lze.load", function()
       err.call .. " " .. err.code .. " " .. err.message)
   end)
 
+  it("reads a pipe, and of a file that is not SPIR-V only the start", function()
+    process.with_directory(function(directory)
+      local pipe = directory .. "/pipe"
+      assert(os.execute("mkfifo " .. pipe .. " && cat kernels/saxpy.spv > " ..
+        pipe .. " &"))
+      while not os.execute("test -p " .. pipe) do end
+      assert.same({"saxpy"}, lze.load(pipe):kernels())
+      local zeros = directory .. "/zeros.spv"
+      assert(os.execute("truncate -s 64G " .. zeros))
+      for _, path in ipairs {zeros, "/dev/zero"} do
+        local err = expect.failure(function() lze.load(path) end)
+        assert.matches("does not start with the magic number", err.message)
+      end
+    end)
+  end)
+
   it("refuses what is not a path", function()
     assert.equal("bad argument #1 to 'load' (path: string expected, got nil)",
       expect.misuse(function() lze.load() end))

@@ -15,6 +15,7 @@
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
 #include "run/lze_build.h"
+#include "run/lze_file.h"
 #include "run/lze_kernel.h"
 #include "run/lze_record.h"
 
@@ -591,31 +592,28 @@ static int core_compile(lua_State *L) {
   return module_new(L, 1, 2, "source", FORM_SOURCE);
 }
 
-/* Read the file at `path` into a string. [-0, +1] */
-static void file_read(lua_State *L, const char *path) {
-  struct stat st;
-  FILE *f = NULL;
-  int error = stat(path, &st) != 0 ? errno : S_ISDIR(st.st_mode) ? EISDIR : 0;
-  size_t size = error == 0 ? (size_t)st.st_size : 0;
-  char *data = lua_newuserdatauv(L, size + 1, 0); /* before the file opens */
-  if (error == 0 && (f = fopen(path, "rb")) == NULL) error = errno;
-  if (f != NULL) {
-    size_t got = fread(data, 1, size + 1, f);
-    if (ferror(f)) error = errno != 0 ? errno : EIO;
-    else if (got != size) error = EAGAIN; /* it changed meanwhile */
-    fclose(f);
-  }
+static bool may_be_spirv(const char *bytes) {
+  return memcmp(bytes, "\x03\x02\x23\x07", 4) == 0 ||
+         memcmp(bytes, "\x07\x23\x02\x03", 4) == 0;
+}
+
+static bool any_file(const char *bytes) {
+  (void)bytes;
+  return true;
+}
+
+/* Read the file at `path` into a string: of one that does not start as SPIR-V
+   only the start, if `spirv` is true. [-0, +1] */
+static void file_read(lua_State *L, const char *path, bool spirv) {
+  const int error = lze_push_file(L, path, spirv ? may_be_spirv : any_file);
   char names[512];
   if (error == ENOENT && lze_shipped_names(path, names, sizeof names))
     lze_fail_word(L, NULL, "lze.load", lze_errno_name(error), NULL,
                   "%s: %s, and no kernels of that name come with lze (known: "
                   "%s)", path, strerror(error), names);
-  if (error != 0) {
+  if (error != 0)
     lze_fail_word(L, NULL, "lze.load", lze_errno_name(error), NULL, "%s: %s",
                   path, strerror(error));
-  }
-  lua_pushlstring(L, data, size);
-  lua_remove(L, -2);
 }
 
 /* lze.load(path [, options]) -> module, as lze.module of the file's bytes, or
@@ -633,7 +631,11 @@ static int core_load(lua_State *L) {
   char shipped[PATH_MAX];
   struct stat st;
   bool there = stat(path, &st) == 0 && !S_ISDIR(st.st_mode);
-  file_read(L, !there && lze_shipped(path, shipped) ? shipped : path);
+  /* With an option `spirv` the file is native. */
+  bool native = lua_istable(L, 2) && lua_getfield(L, 2, "spirv") != LUA_TNIL;
+  lua_settop(L, 2);
+  file_read(L, !there && lze_shipped(path, shipped) ? shipped : path,
+            !source && !native);
   return module_new(L, 3, 2, path, source ? FORM_SOURCE : FORM_SPIRV);
 }
 

@@ -32,22 +32,23 @@ static int file_fail(lua_State *L, const char *call, const char *path,
                        path, strerror(error));
 }
 
+static void file_close(File *f) {
+  if (f->descriptor >= 0) close(f->descriptor);
+  f->descriptor = -1;
+}
+
 static int file_gc(lua_State *L) {
   File *f = lua_touserdata(L, 1);
   if (f == NULL) return 0;
-  if (f->descriptor >= 0) close(f->descriptor);
-  f->descriptor = -1;
+  file_close(f);
   if (f->temporary[0] != '\0') unlink(f->temporary);
   f->temporary[0] = '\0';
   return 0;
 }
 
-/* A file for the path at 1. [-0, +1] */
-static File *file_new(lua_State *L) {
-  size_t length;
-  const char *path = luaL_checklstring(L, 1, &length);
-  if (strlen(path) != length)
-    luaL_error(L, "path: it contains a zero byte");
+/* A file that is not open yet. [-0, +1] */
+static File *file_push(lua_State *L, const char *path) {
+  const size_t length = strlen(path);
   File *f = lua_newuserdatauv(L, sizeof *f, 0);
   f->descriptor = -1;
   f->temporary[0] = f->path[0] = '\0';
@@ -67,6 +68,22 @@ static File *file_new(lua_State *L) {
   return f;
 }
 
+/* One for the path at 1. [-0, +1] */
+static File *file_new(lua_State *L) {
+  size_t length;
+  const char *path = luaL_checklstring(L, 1, &length);
+  if (strlen(path) != length)
+    luaL_error(L, "path: it contains a zero byte");
+  return file_push(L, path);
+}
+
+/* Open a file to read it; returns an errno if that is not possible. */
+static int file_open_to_read(File *f, struct stat *st) {
+  f->descriptor = open(f->path, O_RDONLY | O_CLOEXEC);
+  if (f->descriptor < 0 || fstat(f->descriptor, st) != 0) return errno;
+  return S_ISDIR(st->st_mode) ? EISDIR : 0;
+}
+
 static File *file_check(lua_State *L) {
   File *f = lua_touserdata(L, 1);
   if (f == NULL || f->descriptor < 0) luaL_error(L, "the file is closed");
@@ -75,11 +92,9 @@ static File *file_check(lua_State *L) {
 
 static int file_open(lua_State *L) {
   File *f = file_new(L);
-  f->descriptor = open(f->path, O_RDONLY | O_CLOEXEC);
   struct stat st;
-  if (f->descriptor < 0 || fstat(f->descriptor, &st) != 0)
-    return file_fail(L, "open", f->path, errno);
-  if (S_ISDIR(st.st_mode)) return file_fail(L, "open", f->path, EISDIR);
+  const int error = file_open_to_read(f, &st);
+  if (error != 0) return file_fail(L, "open", f->path, error);
   if (S_ISREG(st.st_mode))
     lua_pushinteger(L, (lua_Integer)st.st_size);
   else
@@ -165,6 +180,30 @@ static size_t file_get(lua_State *L, const File *f, char *to, size_t bytes) {
     if (n > 0) done += (size_t)n;
   }
   return done;
+}
+
+int lze_push_file(lua_State *L, const char *path, lze_FileStart *good) {
+  struct stat st;
+  luaL_Buffer b;
+  File *f = file_push(L, path);
+  const int at = lua_gettop(L);
+  int error = file_open_to_read(f, &st);
+  luaL_buffinit(L, &b);
+  size_t piece = LZE_FILE_START, n = 0;
+  while (error == 0) {
+    char *to = luaL_prepbuffsize(&b, piece);
+    n = file_get(L, f, to, piece);
+    luaL_addsize(&b, n);
+    if (n < piece) break;
+    if (piece == LZE_FILE_START && !good(to)) break;
+    piece = 1 << 20;
+    file_pause(L);
+  }
+  luaL_pushresult(&b);
+  file_close(f);
+  if (error != 0) lua_settop(L, at - 1);
+  else lua_remove(L, at);
+  return error;
 }
 
 static void file_put(lua_State *L, const File *f, const char *from,

@@ -26,4 +26,13 @@
    load and save let hooks run between pieces. */
 void lze_push_file_functions(lua_State *L);
 
+/* Returns true if the rest of a file is to be read that starts with these
+   LZE_FILE_START bytes. */
+enum { LZE_FILE_START = 20 };
+typedef bool lze_FileStart(const char *bytes);
+/* Push the bytes of a file, which may be a pipe: those at its start alone if
+   `good` returns false for them.  Returns an errno, and pushes nothing, if the
+   file cannot be opened.  Lets hooks run between pieces. */
+int lze_push_file(lua_State *L, const char *path, lze_FileStart *good);
+
 #endif
