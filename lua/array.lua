@@ -1,15 +1,15 @@
 -- array.lua - lze.array: arrays of any rank over buffers.
 -- SPDX-License-Identifier: MIT
 --
--- An array is a table, which no script sees: a script has a userdata that stands
--- for it (lze_node.c), which the functions of A, as scripts call them, take and
--- give.  In the table is what only these files use: kind (the type of its
--- elements), dims (its shape), stride (in elements, of each dimension), mask
--- (whether it is the result of a comparison), base (the buffer its elements lie
--- in), from (elements before the first), size (how many there are), flat (a
--- buffer of exactly its elements, where they are contiguous), key ("mask" of a
--- mask, else kind), and what array_expression.lua notes.  Arrays share tables of dims, so that what a
--- script gets of it is a copy.
+-- An array is a table, which no script sees.  A script has a userdata that
+-- stands for it (lze_node.c), which the functions of A, as scripts call them,
+-- take and give.  In the table is what only these files use: kind (the type of
+-- its elements), dims (its shape), stride (in elements, of each dimension),
+-- mask (whether it is the result of a comparison), base (the buffer its
+-- elements lie in), from (elements before the first), size (how many there
+-- are), flat (a buffer of exactly its elements, where they are contiguous), key
+-- ("mask" of a mask, else kind), and what array_expression.lua notes.  Arrays
+-- share tables of dims, so that what a script gets of it is a copy.
 
 local C = ...
 local lze = C.lze()
@@ -36,8 +36,8 @@ local A, methods = {}, {}
 -- What getmetatable says of an array, and of nothing else: of what has it for a
 -- metatable it says what it says of the other objects.
 local mark = {__metatable = "an object of lze"}
-local meta = {__metatable = mark}
-local handle = {__metatable = mark, __name = "array"} -- of what scripts have
+local meta = {__metatable = mark}                    -- of tables
+local outer_meta = {__metatable = mark, __name = "array"} -- of userdata
 
 local function fail(...) error(C.where() .. format(...), 0) end
 
@@ -402,7 +402,7 @@ local function define(name, f) A[name], methods[name] = f, f end
 
 local core = {A = A, C = C, beside = beside, check = check, define = define,
   check_array = check_array, fail = fail, is = is, is_narrow = is_narrow,
-  handle = handle, meta = meta, new = new, new_on = new_on,
+  outer_meta = outer_meta, meta = meta, new = new, new_on = new_on,
   shape_text = shape_text,
   types = types}
 C.core, core.point = core, C.json().point
@@ -566,7 +566,7 @@ local mirrored <const> = {eq = "eq", ne = "ne", lt = "gt", gt = "lt", le = "ge",
 
 -- Returns the nearest integer that is at least a float, or at most one, as
 -- elements of a type hold it; nil if the type has no such integer.
-local function nearest(kind, v, up)
+local function nearest_whole(kind, v, up)
   local i = (up and math.ceil or math.floor)(v)
   if kind ~= "ulong" then return math.tointeger(i) end
   if i < 0 then return nil end
@@ -580,7 +580,7 @@ end
 local function whole_comparison(name, kind, v, first)
   local of_array = first and mirrored[name] or name -- array `of_array` v
   local up = of_array == "lt" or of_array == "ge"
-  local i = nearest(kind, v, up)
+  local i = nearest_whole(kind, v, up)
   if i and (up or of_array == "le" or of_array == "gt" or v // 1 == v) then
     return name, i
   end
@@ -1779,7 +1779,7 @@ for key, v in next, {label = label, methods = methods, ready = ready,
   packed_strides = packed_strides, broadcast = broadcast, set = set,
   check_places = check_places, fitting = fitting,
   reductions = reductions, binary = binary, needs_double = needs_double,
-  nearest = nearest, element = element, is_closed = is_closed,
+  nearest_whole = nearest_whole, element = element, is_closed = is_closed,
   operand_in = operand_in,
   check_numbers = check_numbers, result_type = result_type,
   check_integer = check_integer, whole = whole, made = made,
@@ -1792,7 +1792,7 @@ meta.__close = close
 meta.__index = X.index(methods, further)
 meta.evaluate, meta.settle = evaluate, X.settle
 meta.aside, meta.back = X.aside, X.back
-C.keep(meta, handle)
+C.keep(meta, outer_meta)
 C.part("array_file", core)
 C.part("array_map", core)
 C.part("array_reduce", core)
@@ -1819,10 +1819,10 @@ end
 setmetatable(exported, {__call = X.public(getmetatable(A).__call, -1)})
 for event, f in next, meta do
   if event:find "^__" and type(f) == "function" then
-    handle[event] = X.public(f, -1)
+    outer_meta[event] = X.public(f, -1)
   end
 end
-handle.__index = X.public(public_further, -1, nil, public_methods)
+outer_meta.__index = X.public(public_further, -1, nil, public_methods)
 
 return {
   open = function() return exported end,

@@ -2,11 +2,11 @@
 -- SPDX-License-Identifier: MIT
 --
 -- An expression is an array whose elements are not there yet.  In place of
--- kind, key, base, from, strides and flat it has op, which is false in other arrays,
--- and its operands x, y and z (arrays, expressions, numbers); op says of it and
--- of the tree below it which operations these are, on operands of which types.
--- What an expression lacks is computed when it is asked for, after which it is
--- an array like any other.
+-- kind, key, base, from, strides and flat it has op, which is false in other
+-- arrays, and its operands x, y and z (arrays, expressions, numbers); op says
+-- of it and of the tree below it which operations these are, on operands of
+-- which types.  What an expression lacks is computed when it is asked for,
+-- after which it is an array like any other.
 --
 -- Expressions are evaluated one operation after the other, or by one kernel of
 -- them all.  Either way each result is rounded to the type of its operation, so
@@ -24,7 +24,7 @@ local C, beside, is, meta, types = core.C, core.beside, core.is, core.meta,
 local abs, ipairs, mathtype, next = math.abs, ipairs, math.type, next
 local rawget, rawset, select, setmetatable = rawget, rawset, select,
   setmetatable
-local nodes = C.nodes(meta, core.handle)
+local nodes = C.nodes(meta, core.outer_meta)
 local tostring, type = tostring, type
 local concat, format, max, min, unpack = table.concat, string.format, math.max,
   math.min, table.unpack

@@ -38,8 +38,8 @@ local escapes = {n = "\n", t = "\t", r = "\r"}
 
 -- The value of Python's literal at position i of a text, in `depth` others, and
 -- where it ends; nil where there is none or it is too deep.  Tuples and lists
--- are arrays, tuples with `tuple`, dictionaries tables of `keys`.  None and what has None in it is
--- not told apart from nothing.
+-- are arrays, tuples with `tuple`, dictionaries tables of `keys`.  None and
+-- what has None in it is not told apart from nothing.
 local literal
 
 -- As in Python, what is in parentheses is a tuple only where a comma is or
@@ -115,7 +115,8 @@ function literal(text, i, depth)
   if mark then return quoted(text, i + #prefix + 1, mark) end
   local sign, digits, after = text:match("^([+-]?)(0[xX]_?%x[%x_]*)()", i)
   if not digits then
-    sign, digits, after = text:match("^([+-]?)(%d[%d_]*)L?()", i) -- 3L: Python 2
+    -- Python 2 wrote 3L.
+    sign, digits, after = text:match("^([+-]?)(%d[%d_]*)L?()", i)
   end
   if digits then
     local n = tonumber((digits:gsub("_", "")))

@@ -240,8 +240,8 @@ local function product_by_tiles(kind, shape, sums, a, b)
   local y, ybatch = pack(b, 3, COLUMNS, sums)
   kernel_for(sums == "long" and "mm_long" or "mm", nil, function()
     return tile_text(sums_of(sums))
-  end, math, C.work.fma)({rows // ROWS, columns // COLUMNS, max(count, b.dims[1])},
-    into.flat, x, y, xbatch, ybatch, rows, columns, k)
+  end, math, C.work.fma)({rows // ROWS, columns // COLUMNS,
+    max(count, b.dims[1])}, into.flat, x, y, xbatch, ybatch, rows, columns, k)
   if rows == m and columns == n then return into end
   return core.contiguous(core.array_over(into.base, 0, shape, into.stride))
 end
@@ -340,8 +340,8 @@ define("mv", function(a, x)
   if depth == 0 then return into:fill(0) end
   local whole = sums == "long"
   kernel_for(whole and "mv_long" or "mv", nil,
-    whole and whole_rows or real_rows, math, C.work.fma)(rows, into.flat, core.contiguous(a).flat,
-    core.contiguous(x).flat, depth)
+    whole and whole_rows or real_rows, math, C.work.fma)(rows, into.flat,
+    core.contiguous(a).flat, core.contiguous(x).flat, depth)
   return into
 end)
 

@@ -527,7 +527,7 @@ define("searchsorted", function(a, values, o)
   end
   if mathtype(values) == "float" and not types[a.kind].real then
     -- An integer that is as far from all others: nothing is rounded.
-    values = core.nearest(a.kind, values, not right) or values
+    values = core.nearest_whole(a.kind, values, not right) or values
   end
   if type(values) == "number" then
     local kind = mathtype(values) == "float" and

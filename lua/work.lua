@@ -2,7 +2,7 @@
 -- SPDX-License-Identifier: MIT
 
 local C = ...
-local error, ipairs, select, type = error, ipairs, select, type
+local error, ipairs, select = error, ipairs, select
 local format, mathtype = string.format, math.type
 
 -- What a cell of so many bits holds after an integer is stored into it.

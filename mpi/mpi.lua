@@ -191,7 +191,8 @@ local is_buffer = {buffer = true, array = true}
 -- bytes, whether it is memory of a device, and its context. Of what is neither
 -- nil, where it may be a value.
 local function buffer(x, n, fname, may_be_value)
-  local what, kind, count, bytes, of_device, context = lzetype(x), nil
+  local what = lzetype(x)
+  local kind, count, bytes, of_device, context
   if what ~= "array" then
     kind, count, bytes, of_device, context = buffer_of(x)
     if kind then return x, kind, count, bytes, of_device, context end

@@ -79,8 +79,8 @@ describe("mm", function()
       end
       for _, kind in ipairs {"float", "int"} do
         for _, s in ipairs {{1, 1, 1}, {64, 16, 64}, {65, 17, 63},
-                            {63, 15, 65}, {3, 33, 130}, {129, 5, 2}, {3, 1100, 5},
-                            {2, 1024, 3}} do
+                            {63, 15, 65}, {3, 33, 130}, {129, 5, 2},
+                            {3, 1100, 5}, {2, 1024, 3}} do
           local x, y = numbers(kind, s[1], s[2]), numbers(kind, s[2], s[3])
           print(kind, sum_of(x:mm(y)), sum_of(y:t():mm(x:t())))
         end
@@ -168,7 +168,8 @@ describe("mm", function()
       mm = large:reshape {1, n}:mm(ones:reshape {n, 1}),
       mm_right = ones:reshape {1, n}:mm(large:reshape {n, 1}),
       mv = large:reshape {1, n}:mv(ones),
-      conv1d = large:conv1d(ones), conv1d_step = large:conv1d(ones, {stride = 2}),
+      conv1d = large:conv1d(ones),
+      conv1d_step = large:conv1d(ones, {stride = 2}),
       conv2d = large:reshape {32, 64}:conv2d(ones:reshape {32, 64}),
       trace = (square + large:reshape {n, 1}):trace()
     } do

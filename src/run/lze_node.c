@@ -135,7 +135,7 @@ static void node_note(lua_State *L, int node) {
 
 /* Push what an operand is known by: the operation of an expression, the type of
    an array, "mask" of a mask, 1 of an integer and 2 of another number.  False
-   where it is none of these, or closed.  `array`: it is an array for sure. */
+   where it is none of these, or closed.  `array`: it is certainly an array. */
 static bool push_key(lua_State *L, int i, bool array) {
   if (lua_type(L, i) == LUA_TNUMBER) {
     lua_Number v = lua_tonumber(L, i);
@@ -176,12 +176,15 @@ static bool push_shape(lua_State *L, int arity) {
 }
 
 /* Push the tree of operands, the first at index 1, and what comes before it;
-   false where it is not known.  Bit i of `arrays`: operand i is one for sure. */
+   false where it is not known.  Bit i of `arrays`: operand i is certainly an
+   array. */
 static bool push_tree(lua_State *L, int arity, unsigned arrays) {
   lua_pushvalue(L, lua_upvalueindex(KNOWN));
   for (int i = 1; i <= arity; i++) {
     const int known = lua_gettop(L);
-    if (!push_key(L, i, arrays >> i & 1) || lua_rawget(L, known) != LUA_TTABLE) return false;
+    if (!push_key(L, i, arrays >> i & 1) ||
+        lua_rawget(L, known) != LUA_TTABLE)
+      return false;
   }
   return true;
 }
