@@ -28,7 +28,7 @@ enum { LIGHT_GROUP = 256, HEAVY_GROUP = 64 };
 /* Rows become vectors; compilers make 4 vectors of 8 floats at a time.  Light
    ones of 128 are faster, as they stream; but three dimensions have rows of a
    hundred or so, which leave too much of them to the edges. */
-enum { VECTOR_ROW = 32, STREAM_ROW = 128, LONG_ROW = 1024 };
+enum { VECTOR_ROW = 32, STREAM_ROW = 128, LONG_ROW = 1024, SHORT_ROW = 8 };
 /* A cache line of floats: a tile of so many work-items along two dimensions
    uses whole lines of arrays that run along either. */
 enum { LINE_FLOATS = 16 };
@@ -42,10 +42,14 @@ enum { TILE_GROUP = 1024 };
    keeps up to 2048 work-items going, in up to 16 groups.  A group that shares
    local memory does as much once as 16 steps. */
 static const double GPU_START = 256, GPU_RESIDENT = 2048, GPU_GROUPS = 16;
-static const double GPU_HEAVY = 30, GPU_SHARED = 16;
+static const double GPU_SHARED = 16;
 /* As many light work-items take less time in the guarded form on a CPU than the
-   launch of an edge; and a range of as many or fewer has no kind of its own. */
-enum { SMALL = 65536 };
+   launch of an edge; a range of as many or fewer has no kind of its own.  If it
+   has 16 times as many, its rows may have a size of their own, too. */
+enum { SMALL = 65536, BIG = 16 * SMALL };
+/* A heavy work-item counts as so many light ones; and a shorter row must leave
+   so many times less of the range to its edges. */
+static const double HEAVY = 30, WORTH = 1.1;
 
 enum {
   MOST_SEARCHED = 4096, /* the largest size that a search tries */
@@ -75,6 +79,10 @@ typedef struct Rule {
 static uint32_t least(uint32_t a, uint32_t b) { return a < b ? a : b; }
 static double range_items(const Rule *r) {
   return (double)r->n[0] * r->n[1] * r->n[2];
+}
+/* Returns the work of a range, in light work-items. */
+static double range_work(const Rule *r) {
+  return range_items(r) * (r->heavy ? HEAVY : 1);
 }
 static uint32_t groups_of(uint32_t n, uint32_t g) { return n / g + (n % g != 0); }
 
@@ -150,8 +158,21 @@ static uint32_t target_row(const Rule *r, uint32_t items, int d, int shared) {
   if (in->features & (SPIRV_USES_BARRIER | SPIRV_USES_LOCAL)) return VECTOR_ROW;
   if (shared >= 0) return LINE_FLOATS;
   if (in->dims == 1) return items;
-  if (r->heavy || (in->dims == 3 && r->n[d] < LONG_ROW)) return VECTOR_ROW;
-  return STREAM_ROW;
+  const uint32_t n = r->n[d];
+  uint32_t row = r->heavy || (in->dims == 3 && n < LONG_ROW) ? VECTOR_ROW
+                                                              : STREAM_ROW;
+  if (range_work(r) <= BIG) return row;
+  /* The longest that leaves least at the end of the range. */
+  double best = INFINITY;
+  const uint32_t least_row = r->heavy ? SHORT_ROW : VECTOR_ROW;
+  for (uint32_t g = r->heavy ? row : STREAM_ROW; g >= least_row; g /= 2) {
+    double waste = (double)groups_of(n, g) * g / n;
+    if (waste < best / WORTH) {
+      best = waste;
+      row = g;
+    }
+  }
+  return row;
 }
 
 /* Sets the target: a row along the fast dimension, then along one that shares
@@ -161,7 +182,7 @@ static void set_target(Rule *r) {
   uint32_t left = target_items(r);
   int order[3], n = 0, fast = fast_dimension(r, -1);
   int second = shared_dimension(r, fast);
-  bool any = range_items(r) <= SMALL; /* one size serves all small ranges */
+  bool any = range_work(r) <= SMALL; /* one size serves all small ranges */
   for (int d = 0; d < 3; d++) r->target[d] = 1;
   order[n++] = fast;
   if (second >= 0) order[n++] = second;
@@ -250,7 +271,7 @@ static double gpu_cost(const Rule *r, const uint32_t g[3]) {
                                    SPIRV_USES_GROUP_OPS) ? GPU_SHARED : 0;
   if (r->in->features & SPIRV_SWEEPS_LOCAL) /* two bytes in a step */
     once += (double)r->in->local_bytes / 2;
-  return (held * (r->heavy ? GPU_HEAVY : 1) + groups * once) / r->units;
+  return (held * (r->heavy ? HEAVY : 1) + groups * once) / r->units;
 }
 
 static double size_cost(const Rule *r, const uint32_t g[3]) {
