@@ -29,6 +29,7 @@ enum {
   MOST_NAME = 60000,
   MOST_VARIABLES = 45000,
   /* Newer than some packaged headers. */
+  CAPABILITY_FUNCTION_POINTERS = 5603,
   CAPABILITY_VECTOR_COMPUTE = 5617,
   CAPABILITY_COOPERATIVE_MATRIX = 6022,
   CAPABILITY_JOINT_MATRIX = 6118,
@@ -55,7 +56,8 @@ typedef struct note {
   uint32_t builtin;      /* 1 + the one it is decorated as, or 0 */
   bool linked;           /* has linkage */
   bool nameless;         /* a function that loses its name and its linkage */
-  bool gone;             /* a function that is no entry point any more */
+  bool kernel;           /* an entry point of the module, */
+  bool gone;             /* which stops being one */
   bool shifted;          /* a function that adds to the global id: */
   uint32_t first;        /* the parameter that it adds */
 } note;
@@ -87,8 +89,8 @@ static note *note_of(const guard *g, uint32_t id)
   return definition(g->m, id) != NULL ? &g->notes[id] : NULL;
 }
 
-/* Returns true if all kernels of a module run as separate work-items and there
-   is room for guards, and for their names. */
+/* Returns true if all kernels of a module run as separate work-items, functions
+   are only called, and there is room for guards and for their names. */
 static bool takes_guards(const spirv_module *m)
 {
   /* Each instruction may take two more ids. */
@@ -96,7 +98,9 @@ static bool takes_guards(const spirv_module *m)
                    2 * (uint64_t)m->instruction_count + 64;
   if (m->address_bits == 0 || bound > MAX_BOUND) return false;
   for (size_t i = 0; i < m->capability_count; i++)
-    if (m->capabilities[i] == CAPABILITY_VECTOR_COMPUTE ||
+    if (m->capabilities[i] == SpvCapabilityDeviceEnqueue ||
+        m->capabilities[i] == CAPABILITY_FUNCTION_POINTERS ||
+        m->capabilities[i] == CAPABILITY_VECTOR_COMPUTE ||
         m->capabilities[i] == CAPABILITY_COOPERATIVE_MATRIX ||
         m->capabilities[i] == CAPABILITY_JOINT_MATRIX)
       return false;
@@ -158,9 +162,10 @@ static int compare_names(const void *a, const void *b)
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Find the kernels that get a guard, and the functions that no compiler may take
-   for a kernel or for a function of OpenCL's: the kernels' own, and those with
-   the same name. */
+/* Finds the kernels that get a guard, and the functions that no compiler may
+   take for a kernel or for a function of OpenCL: those that were kernels, and
+   others with the name of a kernel.  llvm-spirv reads the latter as the kernel
+   itself, which fails if they take one parameter more. */
 static bool note_kernels(guard *g)
 {
   const spirv_module *m = g->m;
@@ -173,9 +178,10 @@ static bool note_kernels(guard *g)
     const spirv_function *f = &m->functions[k->function];
     note *n = &g->notes[f->id];
     bool guarded = room && kernel_takes_guard(m, k);
-    if (!guarded && g->keep) continue;
-    n->gone = n->nameless = true;
     names[count++] = k->name;
+    n->kernel = true;
+    if (!guarded && g->keep) continue;
+    n->gone = true;
     g->any = g->any || guarded;
     if (!guarded || n->copy[GUARDED] != 0) continue;
     for (int c = g->keep ? PLAIN : GUARDED; c < COPIES; c++) {
@@ -187,9 +193,11 @@ static bool note_kernels(guard *g)
   qsort(names, count, sizeof *names, compare_names);
   for (size_t i = 0; i < m->function_count; i++) {
     const spirv_function *f = &m->functions[i];
-    if (f->name != NULL && !f->imported &&
-        bsearch(&f->name, names, count, sizeof *names, compare_names) != NULL)
-      g->notes[f->id].nameless = true;
+    note *n = &g->notes[f->id];
+    n->nameless =
+        n->gone || (!n->kernel && f->name != NULL && !f->imported &&
+                    bsearch(&f->name, names, count, sizeof *names,
+                            compare_names) != NULL);
   }
   free(names);
   return true;

@@ -101,7 +101,7 @@ static void walk(const spirv_module *m)
     REQUIRE(spirv_find(m, q->name) != NULL);
     REQUIRE(q->arg_count == m->functions[q->function].param_count);
     REQUIRE(q->builtins < SPIRV_BUILTIN_OTHER * 2);
-    REQUIRE(q->features < SPIRV_HAS_LONG_LOOPS * 2);
+    REQUIRE(q->features < SPIRV_READS_ID_IN_PARTS * 2);
     for (uint32_t a = 0; a < q->arg_count; a++) {
       const spirv_arg *arg = &q->args[a];
       walk_text(arg->name);

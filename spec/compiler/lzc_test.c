@@ -230,14 +230,17 @@ static void check_guarded(const char *what, const lzc_result *r) {
   char message[400] = "out of memory";
   spirv_module *m =
       spirv_parse(r->words, r->word_count * 4, message, sizeof message);
-  size_t count;
-  uint32_t *words = m != NULL ? spirv_guard(m, true, &count) : NULL;
-  check(words != NULL && spirv_validate(words, count * 4, message,
-                                        sizeof message), what, message);
+  check(m != NULL, what, message);
+  for (int keep = 0; m != NULL && keep <= 1; keep++) {
+    size_t count;
+    uint32_t *words = spirv_guard(m, keep, &count);
+    check(words != NULL && spirv_validate(words, count * 4, message,
+                                          sizeof message), what, message);
+    free(words);
+  }
   if (m != NULL && m->kernels[0].builtins == SPIRV_BUILTIN_GLOBAL_ID &&
       m->kernels[0].local_bytes == 0)
     check(spirv_can_guard(m, &m->kernels[0]), what, "cannot be guarded");
-  free(words);
   spirv_free(m);
 }
 

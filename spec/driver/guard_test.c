@@ -42,12 +42,19 @@ static void launch(ze_kernel_handle_t kernel, const uint32_t *size,
   MUST(zeCommandListAppendLaunchKernel(list, kernel, &n, NULL, 0, NULL));
 }
 
-static void set_ends(ze_kernel_handle_t kernel, uint32_t first,
-                     const uint64_t *ends)
+/* Set the hidden arguments, which come after the kernel's own. */
+static void set_range(ze_kernel_handle_t kernel, uint32_t own,
+                      const uint64_t *first, const uint64_t *count)
 {
-  for (uint32_t d = 0; d < SPIRV_GUARD_ARGUMENTS; d++)
-    MUST(zeKernelSetArgumentValue(kernel, first + d, sizeof *ends, &ends[d]));
+  uint64_t hidden[SPIRV_GUARD_ARGUMENTS][4] = {0}; /* vectors of 3 take 4 */
+  memcpy(hidden[SPIRV_GUARD_FIRST], first, 3 * sizeof *first);
+  memcpy(hidden[SPIRV_GUARD_COUNT], count, 3 * sizeof *count);
+  for (uint32_t k = 0; k < SPIRV_GUARD_ARGUMENTS; k++)
+    MUST(zeKernelSetArgumentValue(kernel, own + k, sizeof hidden[k],
+                                  hidden[k]));
 }
+
+static const uint64_t origin[3] = {0, 0, 0};
 
 /* The struct of guard.cl. */
 struct box {
@@ -57,7 +64,8 @@ struct box {
 };
 
 typedef struct range {
-  uint32_t offset[3], size[3], group[3], groups[3];
+  uint64_t first[3], size[3];
+  uint32_t group[3], groups[3];
 } range;
 
 /* Launch so many groups of a kernel that counts where it ran, and compare. */
@@ -66,17 +74,13 @@ static void check_range(ze_module_handle_t module, const char *name,
 {
   char full[100];
   uint32_t places[3];
-  uint64_t ends[3];
   snprintf(full, sizeof full, SPIRV_GUARD_ENTRY "%s", name);
   ze_kernel_handle_t k = kernel_new(module, full);
-  for (int d = 0; d < 3; d++) {
-    places[d] = r->group[d] * r->groups[d];
-    ends[d] = (uint64_t)r->offset[d] + r->size[d];
-  }
+  for (int d = 0; d < 3; d++) places[d] = r->group[d] * r->groups[d];
   size_t count = (size_t)places[0] * places[1] * places[2];
   uint32_t *ran = shared_new(s, count * sizeof *ran);
   memset(ran, 0, count * sizeof *ran);
-  struct box box = {r->offset[0], r->offset[1], r->offset[2], places[0],
+  struct box box = {r->first[0], r->first[1], r->first[2], places[0],
                     (int8_t)places[1]};
   ze_kernel_properties_t properties = {
     .stype = ZE_STRUCTURE_TYPE_KERNEL_PROPERTIES};
@@ -86,9 +90,7 @@ static void check_range(ze_module_handle_t module, const char *name,
   MUST(zeKernelSetArgumentValue(k, 1, sizeof box, &box));
   uint32_t rounds = 3;
   if (own == 3) MUST(zeKernelSetArgumentValue(k, 2, sizeof rounds, &rounds));
-  set_ends(k, own, ends);
-  MUST(zeKernelSetGlobalOffsetExp(k, r->offset[0], r->offset[1],
-                                  r->offset[2]));
+  set_range(k, own, r->first, r->size);
   launch(k, r->group, r->groups);
   size_t wrong = 0, at = 0;
   for (uint32_t z = 0; z < places[2]; z++)
@@ -98,10 +100,12 @@ static void check_range(ze_module_handle_t module, const char *name,
         wrong += ran[at++] != (inside ? times : 0);
       }
   check_(__FILE__, __LINE__, wrong == 0,
-         "%s: %ux%ux%u of %ux%ux%u groups of %ux%ux%u at %u,%u,%u: %lu wrong",
-         name, r->size[0], r->size[1], r->size[2], r->groups[0], r->groups[1],
-         r->groups[2], r->group[0], r->group[1], r->group[2], r->offset[0],
-         r->offset[1], r->offset[2], (unsigned long)wrong);
+         "%s: %lux%lux%lu of %ux%ux%u groups of %ux%ux%u at %lu,%lu,%lu: "
+         "%lu wrong", name, (unsigned long)r->size[0],
+         (unsigned long)r->size[1], (unsigned long)r->size[2], r->groups[0],
+         r->groups[1], r->groups[2], r->group[0], r->group[1], r->group[2],
+         (unsigned long)r->first[0], (unsigned long)r->first[1],
+         (unsigned long)r->first[2], (unsigned long)wrong);
   MUST(zeMemFree(s.context, ran));
   MUST(zeKernelDestroy(k));
 }
@@ -126,7 +130,14 @@ static void test_ranges(ze_module_handle_t module)
     {{0, 0, 100}, {16, 8, 4}, {8, 4, 2}, {3, 3, 3}},
     {{0, 99, 0}, {16, 8, 4}, {8, 4, 2}, {3, 3, 3}},
     {{4294967280u, 0, 0}, {15, 1, 1}, {8, 4, 2}, {2, 1, 1}},
-    {{0, 4294967280u, 4294967200u}, {3, 15, 90}, {8, 4, 2}, {1, 3, 47}}};
+    {{0, 4294967280u, 4294967200u}, {3, 15, 90}, {8, 4, 2}, {1, 3, 47}},
+    {{0, 0, 0}, {0, 8, 4}, {8, 4, 2}, {1, 2, 2}},
+    {{3, 0, 0}, {16, 8, 0}, {8, 4, 2}, {2, 2, 1}},
+    /* What 32 bits cannot hold. */
+    {{4294967296u, 8589934603u, 0}, {15, 7, 3}, {8, 4, 2}, {2, 2, 2}},
+    {{1, 2, 1099511627776u}, {9, 8, 1}, {8, 4, 2}, {2, 2, 2}},
+    {{0, 0, 0}, {4294967296u, 7, 3}, {8, 4, 2}, {2, 2, 2}},
+    {{5, 6, 7}, {15, 4294967297u, 8589934592u}, {8, 4, 2}, {2, 2, 2}}};
   for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
     check_range(module, "count", &ranges[i], 1);
     check_range(module, "count_in_groups", &ranges[i], 1);
@@ -197,7 +208,7 @@ static void test_numbers(ze_module_handle_t module)
   ze_kernel_handle_t k = kernel_new(module, SPIRV_GUARD_ENTRY "scale");
   double *to = shared_new(s, N * sizeof *to), by = 0.5;
   uint16_t *from = shared_new(s, N * sizeof *from);
-  static const uint64_t ends[3] = {M, 1, 1};
+  static const uint64_t count[3] = {M, 1, 1};
   static const uint32_t size[3] = {32, 1, 1}, groups[3] = {3, 1, 1};
   for (int i = 0; i < N; i++) {
     to[i] = -1;
@@ -206,7 +217,7 @@ static void test_numbers(ze_module_handle_t module)
   MUST(zeKernelSetArgumentValue(k, 0, sizeof to, &to));
   MUST(zeKernelSetArgumentValue(k, 1, sizeof from, &from));
   MUST(zeKernelSetArgumentValue(k, 2, sizeof by, &by));
-  set_ends(k, 3, ends);
+  set_range(k, 3, origin, count);
   launch(k, size, groups);
   int wrong = 0;
   for (int i = 0; i < N; i++)
@@ -237,7 +248,7 @@ static void test_image(ze_module_handle_t module)
   ze_image_handle_t image;
   uint8_t pixels[H][W][4];
   uint32_t value = 7;
-  static const uint64_t ends[3] = {11, 5, 1};
+  static const uint64_t count[3] = {11, 5, 1};
   static const uint32_t size[3] = {4, 4, 1}, groups[3] = {4, 2, 1};
   memset(pixels, 1, sizeof pixels);
   MUST(zeImageCreate(s.context, s.device, &desc, &image));
@@ -246,7 +257,7 @@ static void test_image(ze_module_handle_t module)
   ze_kernel_handle_t k = kernel_new(module, SPIRV_GUARD_ENTRY "paint");
   MUST(zeKernelSetArgumentValue(k, 0, sizeof image, &image));
   MUST(zeKernelSetArgumentValue(k, 1, sizeof value, &value));
-  set_ends(k, 2, ends);
+  set_range(k, 2, origin, count);
   launch(k, size, groups);
   MUST(zeCommandListAppendImageCopyToMemory(list, pixels, image, NULL, NULL, 0,
                                             NULL));
@@ -259,6 +270,39 @@ static void test_image(ze_module_handle_t module)
   MUST(zeImageDestroy(image));
 }
 
+/* A kernel that stays calls a function that guarded ones shift: its ids begin at
+   0, theirs where the launch says. */
+static void test_helper(ze_module_handle_t module, bool keep)
+{
+  enum { N = 64 };
+  static const uint32_t size[3] = {16, 1, 1}, groups[3] = {3, 1, 1};
+  static const uint64_t first[3] = {16, 0, 0}, count[3] = {21, 1, 1};
+  static const struct {
+    const char *name;
+    bool is_guarded;
+    uint32_t from, to, times; /* who runs, how often */
+  } cases[] = {{SPIRV_GUARD_ENTRY "mark", true, 16, 37, 1},
+               {SPIRV_GUARD_ENTRY "mark_twice", true, 16, 37, 2},
+               {"mark", false, 0, 48, 1},
+               {"mark_in_turn", false, 0, 48, 1}};
+  uint32_t *ran = shared_new(s, N * sizeof *ran);
+  for (size_t i = 0; i < (keep ? 4 : 2); i++) {
+    ze_kernel_handle_t k = kernel_new(module, cases[i].name);
+    memset(ran, 0, N * sizeof *ran);
+    MUST(zeKernelSetArgumentValue(k, 0, sizeof ran, &ran));
+    if (cases[i].is_guarded) set_range(k, 1, first, count);
+    launch(k, size, groups);
+    int wrong = 0;
+    for (uint32_t n = 0; n < N; n++)
+      wrong += ran[n] != (n >= cases[i].from && n < cases[i].to
+                              ? cases[i].times * (n + 1) : 0);
+    check_(__FILE__, __LINE__, wrong == 0, "%s: %d wrong", cases[i].name,
+           wrong);
+    MUST(zeKernelDestroy(k));
+  }
+  MUST(zeMemFree(s.context, ran));
+}
+
 /* A kernel and its guarded entry point share variables. */
 static void test_globals(void)
 {
@@ -267,14 +311,14 @@ static void test_globals(void)
   ze_kernel_handle_t get = kernel_new(module, SPIRV_GUARD_ENTRY "set");
   ze_kernel_handle_t count = kernel_new(module, "count");
   ze_kernel_handle_t guarded = kernel_new(module, SPIRV_GUARD_ENTRY "count");
-  static const uint64_t ends[3] = {10, 1, 1};
+  static const uint64_t items[3] = {10, 1, 1};
   static const uint32_t one[3] = {1, 1, 1}, size[3] = {4, 1, 1};
   static const uint32_t groups[3] = {3, 1, 1};
   int32_t value = 1000;
   MUST(zeKernelSetArgumentValue(set, 0, sizeof value, &value));
   launch(set, one, one);
   launch(count, size, groups);
-  set_ends(guarded, 0, ends);
+  set_range(guarded, 0, origin, items);
   launch(guarded, size, groups);
   MUST(zeKernelDestroy(get));
   get = kernel_new(module, "get");
@@ -300,6 +344,7 @@ int main(void)
     test_ranges(module);
     test_numbers(module);
     test_image(module);
+    test_helper(module, keep);
     if (keep) test_kept(module);
     MUST(zeModuleDestroy(module));
   }

@@ -55,7 +55,35 @@ kernel void paint(write_only image2d_t to, uint value)
   write_imageui(to, (int2)(get_global_id(0), get_global_id(1)), value);
 }
 
+/* The id, behind two functions without parameters. */
+static size_t here(void)
+{
+  return get_global_id(0);
+}
+
+static size_t there(void)
+{
+  return here();
+}
+
+kernel void mark(global uint *ran)
+{
+  atomic_add(&ran[here()], (uint)there() + 1);
+}
+
+kernel void mark_twice(global uint *ran)
+{
+  mark(ran);
+  atomic_add(&ran[there()], (uint)get_global_id(0) + 1);
+}
+
 /* Not for guards. */
+kernel void mark_in_turn(global uint *ran)
+{
+  barrier(CLK_GLOBAL_MEM_FENCE);
+  ran[there()] += (uint)here() + 1;
+}
+
 kernel void group(global uint *out)
 {
   out[get_global_id(0)] = get_group_id(0);
