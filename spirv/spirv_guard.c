@@ -412,10 +412,37 @@ static void write_statement(guard *g, int section, const spirv_instruction *in)
     write_about_copies(g, section, in, n);
 }
 
-/* The type of a function with more parameters of the type of an id. */
+/* An instruction that has a section; entry points are written later.  Returns
+   false for any other. */
+static bool write_in_section(guard *g, const spirv_instruction *in)
+{
+  int section = section_of(in->opcode);
+  switch (in->opcode) {
+  case SpvOpEntryPoint:
+    break;
+  case SpvOpExecutionMode:
+  case SpvOpExecutionModeId:
+  case SpvOpName:
+  case SpvOpDecorate:
+  case SpvOpDecorateId:
+  case SpvOpDecorateString:
+    write_statement(g, section, in);
+    break;
+  case SpvOpGroupDecorate:
+    write_group_decorate(g, in);
+    break;
+  default:
+    if (section >= 0) copy(g, section, in);
+  }
+  return section >= 0;
+}
+
+/* The type of a function with more parameters of the type of an id; the type
+   itself if it is not one of functions. */
 static uint32_t longer_type(guard *g, uint32_t type, unsigned more)
 {
   const spirv_instruction *in = definition(g->m, type);
+  if (in == NULL || in->opcode != SpvOpTypeFunction) return type;
   const size_t count = in->word_count - 2u;
   uint32_t *words = malloc((count + more) * sizeof *words);
   if (words == NULL) {
@@ -489,26 +516,34 @@ static void write_body(guard *g, const spirv_instruction *in, const note *f)
     copy(g, WRITER_BODY, in);
 }
 
+/* Returns the index of the last parameter of the function at i, or i. */
+static size_t last_parameter(const spirv_module *m, size_t i)
+{
+  size_t last = i;
+  for (size_t k = i + 1; k < m->instruction_count; k++) {
+    uint16_t opcode = m->instructions[k].opcode;
+    if (opcode == SpvOpFunctionParameter) last = k;
+    else if (opcode != SpvOpLine && opcode != SpvOpNoLine) break;
+  }
+  return last;
+}
+
 /* The functions, from instruction i on. */
 static void write_functions(guard *g, size_t i)
 {
   note none = {.first = 0}, *f = &none;
-  uint32_t parameters = 0; /* still to come */
+  size_t last = 0;
   for (; i < g->m->instruction_count; i++) {
     const spirv_instruction *in = &g->m->instructions[i];
     if (in->opcode == SpvOpFunction) {
-      const spirv_instruction *type = definition(g->m, in->words[4]);
       f = note_of(g, in->result);
       if (f == NULL) f = &none;
+      last = last_parameter(g->m, i);
       write_function(g, in);
-      parameters = type != NULL ? type->word_count - 3u : 0;
-      if (f->shifted && parameters == 0) write_first(g, f);
-    } else if (in->opcode == SpvOpFunctionParameter) {
-      copy(g, WRITER_BODY, in);
-      if (f->shifted && --parameters == 0) write_first(g, f);
-    } else {
+    } else if (!write_in_section(g, in)) {
       write_body(g, in, f);
     }
+    if (i == last && f->shifted) write_first(g, f);
   }
 }
 
@@ -529,29 +564,12 @@ static void write_module(guard *g)
   size_t i = 0;
   for (; i < g->m->instruction_count; i++) {
     const spirv_instruction *in = &g->m->instructions[i];
-    int section = section_of(in->opcode);
     if (in->opcode == SpvOpFunction) break;
-    switch (in->opcode) {
-    case SpvOpEntryPoint:
-      break;
-    case SpvOpExecutionMode:
-    case SpvOpExecutionModeId:
-    case SpvOpName:
-    case SpvOpDecorate:
-    case SpvOpDecorateId:
-    case SpvOpDecorateString:
-      write_statement(g, section, in);
-      break;
-    case SpvOpGroupDecorate:
-      write_group_decorate(g, in);
-      break;
-    default:
-      if (section < 0 && in->opcode >= SpvOpTypeVoid &&
-          in->opcode <= SpvOpTypeFunction)
-        writer_type(&g->w, in->words);
-      else
-        copy(g, section < 0 ? WRITER_GLOBAL : section, in);
-    }
+    if (write_in_section(g, in)) continue;
+    if (in->opcode >= SpvOpTypeVoid && in->opcode <= SpvOpTypeFunction)
+      writer_type(&g->w, in->words);
+    else
+      copy(g, WRITER_GLOBAL, in);
   }
   if (g->any) write_sizes(g);
   write_functions(g, i);

@@ -788,6 +788,7 @@ static void test_shifted(void)
     "OpEntryPoint Kernel %b \"b\" %v\n"
     "OpEntryPoint Kernel %c \"c\" %v\n"
     "OpEntryPoint Kernel %d \"d\"\n"
+    "%path = OpString \"k.cl\"\n"
     "OpName %c \"c\"\n"
     "OpName %near \"near\"\n"
     "OpName %far \"far\"\n"
@@ -804,6 +805,7 @@ static void test_shifted(void)
     "OpReturn\n"
     "OpFunctionEnd\n"
     "%near = OpFunction %void None %fn\n"
+    "OpLine %path 3 1\n"
     "%near_l = OpLabel\n"
     "%near_x = OpLoad %v3ulong %v Aligned 32\n"
     "%near_y = OpCompositeExtract %ulong %near_x 2\n"
@@ -820,7 +822,16 @@ static void test_shifted(void)
     "OpReturnValue %add_i\n"
     "OpFunctionEnd\n"
     FUNCTION("bare", "")
-    FUNCTION("unused", "%ux = OpLoad %v3ulong %v\n")
+    "%unused = OpFunction %ulong None %get\n"
+    "OpLine %path 7 1\n"
+    "%unused_d = OpFunctionParameter %uint\n"
+    "OpLine %path 8 1\n"
+    "%unused_n = OpFunctionParameter %ulong\n"
+    "OpNoLine\n"
+    "%unused_l = OpLabel\n"
+    "%unused_x = OpLoad %v3ulong %v\n"
+    "OpReturnValue %unused_n\n"
+    "OpFunctionEnd\n"
     FUNCTION("a", "%ax = OpFunctionCall %void %far\n"
                   "%ay = OpFunctionCall %void %bare\n")
     FUNCTION("b", "%bx = OpLoad %v3ulong %v\n"
@@ -835,7 +846,6 @@ static void test_shifted(void)
   CHECK_INT(named(g, "far")->param_count, 1);
   CHECK_INT(named(g, "near")->param_count, 1);
   CHECK_INT(named(g, "bare")->param_count, 0);
-  CHECK_INT(named(g, "unused")->param_count, 1);
   CHECK_INT(called_by(g, guarded(g, "a"))->param_count, 1);
   CHECK_INT(called_by(g, guarded(g, "b"))->param_count, 1);
   CHECK_INT(called_by(g, guarded(g, "d"))->param_count, 0);
