@@ -241,16 +241,10 @@ static bool module_log_tells(lua_State *L, lze_Module *m) {
 /* Build the kernels that need no function which the driver has not found. */
 static ze_result_t module_build_defined(lua_State *L, int box, lze_Module *m) {
   module_warn_undefined(L, box, m);
-  size_t size;
-  uint32_t *words = spirv_defined(m->spirv, &size);
-  if (words == NULL) return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
   if (m->handle != NULL) ZE(zeModuleDestroy, m->handle);
   m->handle = NULL;
   m->lacks = true;
-  ze_result_t r =
-      lze_build(m, ZE_MODULE_FORMAT_IL_SPIRV, words, size, &m->handle);
-  free(words);
-  return r;
+  return lze_build_defined(m);
 }
 
 /* Build SPIR-V, or what of it can be.  That it lacks a function takes a build

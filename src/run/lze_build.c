@@ -121,6 +121,34 @@ ze_result_t lze_build_spirv(lze_Module *m, const void *bytes, size_t size,
   return r;
 }
 
+/* Returns what of the module calls no undefined function, or NULL if memory ran
+   out. */
+static spirv_module *defined_part(const lze_Module *m) {
+  char ignored[64];
+  size_t size;
+  uint32_t *words = spirv_defined(m->spirv, &size);
+  spirv_module *part = words != NULL
+      ? spirv_parse(words, size, ignored, sizeof ignored) : NULL;
+  free(words);
+  return part;
+}
+
+ze_result_t lze_build_defined(lze_Module *m) {
+  spirv_module *part = defined_part(m);
+  if (part == NULL) return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
+  size_t count = part->word_count;
+  const uint32_t *words = part->words;
+  uint32_t *both = NULL;
+  if (builds_both(m)) words = both = spirv_guard(part, true, &count);
+  ze_result_t r =
+      words == NULL ? ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY
+                    : lze_build(m, ZE_MODULE_FORMAT_IL_SPIRV, words,
+                                count * sizeof *words, &m->handle);
+  free(both);
+  spirv_free(part);
+  return r;
+}
+
 /* Builds the guarded entry points; of kernels that the driver could not build
    there are none. */
 static ze_result_t build_guards(lze_Module *m) {
@@ -131,19 +159,11 @@ static ze_result_t build_guards(lze_Module *m) {
   static const char what[] = "guarded";
   cache_key key = m->key;
   cache_key_add(&key, what, sizeof what);
-  char ignored[64];
-  size_t size, count;
-  spirv_module *defined = NULL;
-  if (m->lacks) {
-    uint32_t *words = spirv_defined(m->spirv, &size);
-    if (words != NULL)
-      defined = spirv_parse(words, size, ignored, sizeof ignored);
-    free(words);
-    if (defined == NULL) return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
-  }
-  uint32_t *words =
-      spirv_guard(defined != NULL ? defined : m->spirv, false, &count);
-  spirv_free(defined);
+  size_t count;
+  spirv_module *part = m->lacks ? defined_part(m) : NULL;
+  if (m->lacks && part == NULL) return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
+  uint32_t *words = spirv_guard(part != NULL ? part : m->spirv, false, &count);
+  spirv_free(part);
   if (words == NULL) return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
   bool cached = false;
   ze_result_t r = build_cached(m, &key, words, count * sizeof *words,

@@ -21,6 +21,8 @@ ze_result_t lze_build(lze_Module *m, ze_module_format_t format,
    left; sets *cached if it did. */
 ze_result_t lze_build_spirv(lze_Module *m, const void *bytes, size_t size,
                             bool *cached);
+/* Builds of the module's SPIR-V what calls no undefined function. */
+ze_result_t lze_build_defined(lze_Module *m);
 /* Makes k->guarded usable: builds the module's guarded entry points if no
    other kernel has needed them, and creates the kernel's.  Returns the entry
    point of the driver that failed, with *result, or NULL. */
