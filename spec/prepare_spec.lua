@@ -32,7 +32,7 @@ end
 describe("k:prepare", function()
   it("compiles what the launch then finds", function()
     assert.equal("true\tmore\nnone\t5.0\nmore\n", with_caches [[
-      local n = 100003 -- a body of groups of 64, and a tail
+      local n = 100003 -- groups of 64, and an edge
       local x, y = lze.buffer("float", n):fill(1), lze.buffer("float", n)
       lze.wait()
       local before = compiled()
@@ -148,13 +148,14 @@ describe("k:prepare", function()
       local lze = require "lze"
       local saxpy = lze.load "saxpy".saxpy
       local x, files = lze.buffer("float", 4), {}
+      local whole = {4, group = 4}
       while true do
         local file = io.open "/dev/null"
         if not file then break end
         files[#files + 1] = file
       end
-      local _, one = pcall(saxpy.prepare, saxpy, 4, 1, x, x)
-      local _, two = pcall(saxpy, 4, 1, x, x)
+      local _, one = pcall(saxpy.prepare, saxpy, whole, 1, x, x)
+      local _, two = pcall(saxpy, whole, 1, x, x)
       for _, file in ipairs(files) do file:close() end
       print(one.call, one.code == two.code, one.message == two.message)
       print(two.message)]], {before = "ulimit -n 100"})

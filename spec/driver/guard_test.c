@@ -270,8 +270,8 @@ static void test_image(ze_module_handle_t module)
   MUST(zeImageDestroy(image));
 }
 
-/* A kernel that stays calls a function that guarded ones shift: its ids begin at
-   0, theirs where the launch says. */
+/* A kernel that stays calls a function that guarded ones shift: its ids begin
+   at 0, theirs where the launch says. */
 static void test_helper(ze_module_handle_t module, bool keep)
 {
   enum { N = 64 };

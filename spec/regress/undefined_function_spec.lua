@@ -40,7 +40,7 @@ describe("a function that nothing defines", function()
     local program = ([[
       local lze = require "lze"
       local mod, x = lze.compile [=[%s]=], lze.buffer("int", 1)
-      mod.fine(1, x)
+      mod.fine({1, group = 1}, x)
       assert(x[1] == 2 * %d and #mod.warnings == 2)]]):format(
       (source:gsub("21", new)), new)
     local function builds(rules)
