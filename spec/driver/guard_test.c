@@ -131,6 +131,7 @@ static void test_ranges(ze_module_handle_t module)
     {{0, 99, 0}, {16, 8, 4}, {8, 4, 2}, {3, 3, 3}},
     {{4294967280u, 0, 0}, {15, 1, 1}, {8, 4, 2}, {2, 1, 1}},
     {{0, 4294967280u, 4294967200u}, {3, 15, 90}, {8, 4, 2}, {1, 3, 47}},
+    {{100, 100, 100}, {15, 7, 3}, {8, 4, 2}, {2, 2, 2}},
     {{0, 0, 0}, {0, 8, 4}, {8, 4, 2}, {1, 2, 2}},
     {{3, 0, 0}, {16, 8, 0}, {8, 4, 2}, {2, 2, 1}},
     /* What 32 bits cannot hold. */
@@ -144,7 +145,9 @@ static void test_ranges(ze_module_handle_t module)
   }
   check_range(module, "count_twice", &ranges[4], 2);
   range long_row = {{0, 0, 0}, {997, 1, 1}, {64, 1, 1}, {17, 1, 1}};
+  range tall = {{0, 0, 0}, {4, 5, 9}, {2, 8, 16}, {2, 1, 1}};
   check_range(module, "count", &long_row, 1);
+  check_range(module, "count", &tall, 1);
   check_range(module, "count_twice", &long_row, 2);
   check_range(module, "count_in_loop", &long_row, 2);
 }
