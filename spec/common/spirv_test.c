@@ -814,7 +814,8 @@ static void test_call_graph(void)
   const spirv_kernel *k = spirv_find(m, "k");
   CHECK_INT(k->builtins, SPIRV_BUILTIN_GLOBAL_ID | SPIRV_BUILTIN_NUM_GROUPS |
                          SPIRV_BUILTIN_LOCAL_LINEAR_ID);
-  CHECK_INT(k->features, SPIRV_USES_BARRIER | SPIRV_USES_LOCAL);
+  CHECK_INT(k->features, SPIRV_USES_BARRIER | SPIRV_USES_LOCAL |
+                         SPIRV_READS_ID_IN_PARTS);
   CHECK_INT(k->local_bytes, 400); /* tile is never reached */
   CHECK_INT(k->required_group[0], 8);
   CHECK_INT(k->required_group[1], 4);

@@ -23,15 +23,17 @@
    does each of its rows in part.  256 light work-items, of a few accesses and
    steps each, take ten times as long; heavy ones, with loops or long maths, do
    so from 64 on.  Larger groups gain nothing, leave larger edges, and spread
-   worse over the cores.  (bench/RESULTS.md, "Group sizes") */
-enum { LIGHT_GROUP = 256, HEAVY_GROUP = 64 };
+   worse over the cores; but in three dimensions light ones share planes in the
+   cache.  (bench/RESULTS.md, "Group sizes") */
+enum { LIGHT_GROUP = 256, HEAVY_GROUP = 64, SPACE_GROUP = 1024 };
 /* Rows become vectors; compilers make 4 vectors of 8 floats at a time.  Light
-   ones of 128 are faster, as they stream; but three dimensions have rows of a
-   hundred or so, which leave too much of them to the edges. */
-enum { VECTOR_ROW = 32, STREAM_ROW = 128, LONG_ROW = 1024, SHORT_ROW = 8 };
-/* A cache line of floats: a tile of so many work-items along two dimensions
-   uses whole lines of arrays that run along either. */
-enum { LINE_FLOATS = 16 };
+   ones of 128 are faster, as they stream; but the range must have longer rows
+   in three dimensions, or too much of it is edge. */
+enum { VECTOR_ROW = 32, STREAM_ROW = 128, LONG_ROW = 100, SHORT_ROW = 8 };
+/* A cache line of floats, which loops use whole if so many work-items are side
+   by side; and the ways of a first-level cache, which keep the lines of so many
+   rows of a transposed array, even if rows are pages apart. */
+enum { LINE_FLOATS = 16, CACHE_WAYS = 8 };
 /* On a CPU a barrier keeps every work-item's values in memory for the next,
    except in groups of one vector, which stay in registers. */
 enum { BARRIER_GROUP = 8 };
@@ -148,7 +150,8 @@ static uint32_t target_items(const Rule *r) {
     return in->dims > 1 ? TILE_GROUP : BARRIER_GROUP;
   /* Few work-items that may be long are spread over the cores one by one. */
   if (in->features & SPIRV_HAS_LONG_LOOPS && range_items(r) < few) return 1;
-  return r->heavy ? HEAVY_GROUP : LIGHT_GROUP;
+  if (r->heavy) return HEAVY_GROUP;
+  return in->dims == 3 ? SPACE_GROUP : LIGHT_GROUP;
 }
 
 /* Returns the length of a row along d, where work-items along `shared` share
@@ -156,7 +159,7 @@ static uint32_t target_items(const Rule *r) {
 static uint32_t target_row(const Rule *r, uint32_t items, int d, int shared) {
   const lze_GroupInput *in = r->in;
   if (in->features & (SPIRV_USES_BARRIER | SPIRV_USES_LOCAL)) return VECTOR_ROW;
-  if (shared >= 0) return LINE_FLOATS;
+  if (shared >= 0) return in->again[shared] > 0 ? LINE_FLOATS : CACHE_WAYS;
   if (in->dims == 1) return items;
   const uint32_t n = r->n[d];
   uint32_t row = r->heavy || (in->dims == 3 && n < LONG_ROW) ? VECTOR_ROW
@@ -195,7 +198,7 @@ static void set_target(Rule *r) {
       uint32_t part = round > 0      ? left
                       : k == 0       ? row
                       : k == n - 1   ? left
-                      : second == d  ? least(row, left)
+                      : second == d  ? left
                                      : 2;
       while (part > 1 && left > 1 && (any || r->target[d] < r->n[d])) {
         r->target[d] *= 2;
