@@ -130,8 +130,8 @@ describe("the environment", function()
   it("is as it was after first use, but for what PoCL 7 needs", function()
     local out = process.output [[
       local function environment()
-        local pipe = io.popen("env | grep -v POCL_PREGION_VALUE_REMAT | " ..
-          "sort", "r")
+        local pipe = io.popen("env | grep -v -e POCL_PREGION_ " ..
+          "-e POCL_FORCE_ | sort", "r")
         local text = pipe:read "a"
         pipe:close()
         return text

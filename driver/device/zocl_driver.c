@@ -38,6 +38,16 @@ static void driver_free(zocl_driver *driver)
   free(driver);
 }
 
+/* Choose what PoCL 7 looks for at each compilation.  It repeats a load after a
+   loop or a barrier, although the element may have been written since; and it
+   treats loops as if they had barriers, and then runs the code before them twice
+   if a group has one work-item. */
+static void pocl7_settle(void)
+{
+  setenv("POCL_PREGION_VALUE_REMAT", "0", 0);
+  setenv("POCL_FORCE_PARALLEL_OUTER_LOOP", "0", 0);
+}
+
 /* A driver for a platform, or NULL with the reason in zocl_last_error. */
 static zocl_driver *driver_new(const zocl_platform *platform)
 {
@@ -59,9 +69,7 @@ static zocl_driver *driver_new(const zocl_platform *platform)
   const char *pocl = strcasestr(driver->version, "pocl");
   if (pocl != NULL) driver->pocl = (unsigned)strtoul(pocl + 4, NULL, 10);
   if (pocl != NULL && driver->pocl == 0) driver->pocl = 1; /* it does not say */
-  /* PoCL 7 repeats a load after a loop or a barrier, although the element may
-     have been written since.  It looks for the variable at each compilation. */
-  if (driver->pocl >= 7) setenv("POCL_PREGION_VALUE_REMAT", "0", 0);
+  if (driver->pocl >= 7) pocl7_settle();
   const char *llvm = strstr(driver->version, "LLVM ");
   if (llvm != NULL) driver->llvm = (unsigned)strtoul(llvm + 5, NULL, 10);
   if (platform->cl->clGetDeviceIDs(platform->id, CL_DEVICE_TYPE_ALL, 64, ids,

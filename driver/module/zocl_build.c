@@ -130,10 +130,10 @@ bool zocl_build_here(zocl_module *module, tool_text *log)
                 device->takes_il || module->source ? ""
                                                    : "-x spir -spir-std=1.2 ");
   flags_translate(module->flags, module->source, &options);
-  /* Keeps apart, in PoCL's cache, what was compiled without the variable that
+  /* Keeps apart, in PoCL's cache, what was compiled without the variables that
      the driver sets for PoCL 7. */
   if (device->driver->pocl >= 7)
-    tool_text_add(&options, " -DPOCL_PREGION_VALUE_REMAT=0");
+    tool_text_add(&options, " -DZOCL_POCL_SETTINGS=2");
   zocl_opencl_compiles();
   cl_int error = options.text == NULL
                      ? CL_OUT_OF_HOST_MEMORY

@@ -2,7 +2,8 @@
 -- what it uses afterwards, although the element was written in between.
 -- SPDX-License-Identifier: MIT
 --
--- PoCL 7 read the element again behind the loop or the barrier.
+-- PoCL 7 read the element again after the loop or the barrier.  In a group of
+-- one work-item it ran the code before nested loops twice.
 
 local lze = require "lze"
 local work = lze.work
@@ -26,6 +27,20 @@ local function mirror(i, x)
   x[b + 1], x[b + 2] = x[b + 2] + a3, x[b + 1] + a4
 end
 
+local function nested(i, x, n)
+  local b = (i - 1) * SIZE
+  local r = x[b + 5]
+  local t, u = x[b + 8] - r, x[b + 3] - r
+  x[b + 5] = t
+  x[b + 7] = u
+  for j = 2, n do
+    for k = 0, n + 1 do
+      x[b + (8 - j) % 8 + 1] = x[b + (3 + 2 * k) % 8 + 1] *
+        x[b + (4 + 3 * k) % 8 + 1]
+    end
+  end
+end
+
 local source = [[
 kernel void mirror(global double *x) {
   x += get_global_id(0) * 8;
@@ -38,6 +53,15 @@ kernel void mirror(global double *x) {
   double first = x[0];
   x[0] = x[1] + a3;
   x[1] = first + a4;
+}
+kernel void nested(global double *x, long n) {
+  x += get_global_id(0) * 8;
+  double r = x[4], t = x[7] - r, u = x[2] - r;
+  x[4] = t;
+  x[6] = u;
+  for (long j = 2; j <= n; j++)
+    for (long k = 0; k <= n + 1; k++)
+      x[(8 - j) & 7] = x[(3 + 2 * k) & 7] * x[(4 + 3 * k) & 7];
 }
 kernel void turn(global double *x) {
   size_t i = get_global_id(0), n = get_global_size(0);
@@ -56,6 +80,20 @@ describe("what a kernel read before", function()
       for _, group in ipairs {1, 4, N} do
         local x = lze.buffer("double", numbers())
         k()({N, group = group}, x)
+        assert.same(want, x:read())
+      end
+    end)
+  end
+
+  for name, k in pairs {Lua = function() return lze.kernel(nested) end,
+      ["OpenCL C"] = function()
+        return lze.compile(source):kernel "nested" end} do
+    it("loops in each other is used once, in " .. name, function()
+      local want = numbers()
+      for i = 1, N do nested(i, want, 3) end
+      for _, group in ipairs {1, 4} do
+        local x = lze.buffer("double", numbers())
+        k()({N, group = group}, x, 3)
         assert.same(want, x:read())
       end
     end)
