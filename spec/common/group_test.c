@@ -77,6 +77,7 @@ static void check_parts(const lze_GroupInput *in, const lze_GroupChoice *c) {
       REQUIRE(p->count[d] <= stated(in->max_count[d]));
       REQUIRE(begin >= in->offset[d]);
       REQUIRE(begin - in->offset[d] < in->global[d]);
+      if (k < c->whole) REQUIRE(in->offsets || begin == 0);
       if (k < c->whole)
         REQUIRE(begin - in->offset[d] + length <= in->global[d]);
       else
@@ -728,6 +729,51 @@ static void check_memory(void) {
   EXPECT(in, 1, 20, 20, 1, "20x20 of 1000x1000: the given group");
 }
 
+#define EXPECT_COVER(in, whole, count) \
+  expect_cover(&(in), whole, count, __LINE__)
+
+static void expect_cover(const lze_GroupInput *in, int whole, int count,
+                         int line) {
+  lze_GroupChoice c;
+  memset(&c, 0, sizeof c);
+  checks++;
+  if (!lze_group_choose(in, &c) || c.whole != whole || c.count != count)
+    fail(line, "other launches", in, &c);
+  check_choice(in);
+}
+
+/* Which launches cover a range by a given group. */
+static void check_cover(void) {
+  lze_GroupInput in = with_given(input(true, 1000, 0, 0), 64, 1, 1);
+  /* Few light work-items take less time guarded than one more launch does. */
+  EXPECT_COVER(in, 0, 1);
+  in.features = SPIRV_HAS_LOOPS;
+  EXPECT_COVER(in, 1, 2);
+  in = with_range(in, 1024, 1, 1);
+  EXPECT_COVER(in, 1, 1);
+  in = with_given(input(true, 65599, 0, 0), 64, 1, 1);
+  EXPECT_COVER(in, 1, 2);
+  in.software = false;
+  EXPECT_COVER(in, 0, 1);
+  in = with_range(in, 65536, 1, 1);
+  EXPECT_COVER(in, 1, 1);
+  in = with_given(input(true, 999, 999, 99), 8, 4, 2);
+  EXPECT_COVER(in, 1, 4);
+  in = with_range(in, 999, 1000, 99);
+  EXPECT_COVER(in, 1, 3);
+  /* No group is whole along y. */
+  in = with_range(in, 99999, 3, 2);
+  EXPECT_COVER(in, 0, 1);
+  /* Without offsets of the driver only the guarded form has one. */
+  in = with_given(input(true, 65536, 4, 0), 64, 1, 1);
+  in.offset[0] = 5;
+  EXPECT_COVER(in, 1, 1);
+  in.offsets = false;
+  EXPECT_COVER(in, 0, 1);
+  in.offset[0] = 0;
+  EXPECT_COVER(in, 1, 1);
+}
+
 /* A choice stands between a script and its launch: no input takes long. */
 static void check_time(void) {
   static const uint64_t ranges[][3] = {
@@ -755,6 +801,7 @@ int main(int argc, char **argv) {
   if (0) check_known();
   if (0) check_gpu();
   if (0) check_memory();
+  check_cover();
   check_time();
   check_random(count, argc > 2 ? strtoull(argv[2], NULL, 0) : 1);
   printf("group: %ld checks, %d failed\n", checks, failures);
