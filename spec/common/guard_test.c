@@ -1026,6 +1026,23 @@ static void test_kinds(void)
   spirv_free(g);
   spirv_free(m);
 
+  /* Ids of another width than sizes have, as no driver gives them. */
+  module_name = "32 bits, wide ids";
+  may_be_invalid = true;
+  m = assemble(
+    "OpCapability Addresses\n"
+    "OpCapability Kernel\n"
+    "OpCapability Int64\n"
+    "OpMemoryModel Physical32 OpenCL\n"
+    "OpEntryPoint Kernel %k \"k\" %v\n"
+    "OpDecorate %v BuiltIn GlobalInvocationId\n"
+    TYPES
+    "%v = OpVariable %inp Input\n"
+    FUNCTION("k", "%x = OpLoad %v3ulong %v\n"));
+  CHECK_INT(check_module(m), 0);
+  spirv_free(m);
+  may_be_invalid = false;
+
   module_name = "1.4";
   m = assemble(
     "; 1.4\n"
