@@ -1096,10 +1096,10 @@ describe("a required group", function()
 
   it("needs a range it divides", function()
     assert.equal("kernel eights: the required group 8 does not divide the " ..
-      "range 12, which it must because the kernel requires a group size",
+      "range 12, which it must because the kernel reads its place in the group",
       expect.misuse(function() mod.eights(12, out) end))
     assert.equal("kernel eights: the required group 8 does not divide the " ..
-      "range 12, which it must because the kernel requires a group size",
+      "range 12, which it must because the kernel reads its place in the group",
       expect.misuse(function() mod.eights:group(12) end))
   end)
 

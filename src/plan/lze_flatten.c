@@ -545,10 +545,7 @@ static void compile_graph(lua_State *L, const Compiler *c, const char *prefix,
 static int batch_splits(lua_State *L) {
   const lze_Kernel *k = lze_test_kernel(L, 1);
   if (k == NULL || k->o.closed) return 0;
-  const lze_GroupInput in = {.builtins = k->info->builtins,
-                             .features = k->info->features,
-                             .offsets = true};
-  if (in.guards) lua_pushinteger(L, k->info->arg_count);
+  if (lze_kernel_input(k)->guards) lua_pushinteger(L, k->info->arg_count);
   else lua_pushboolean(L, false);
   return 1;
 }

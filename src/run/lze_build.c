@@ -166,9 +166,16 @@ static ze_result_t build_guards(lze_Module *m) {
   spirv_free(part);
   if (words == NULL) return ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
   bool cached = false;
+  const uint64_t start = lze_now_ns();
   ze_result_t r = build_cached(m, &key, words, count * sizeof *words,
                                &m->guarded, &cached);
   free(words);
+  if (lze_log_builds)
+    lze_log_build(m->name, start, count * sizeof *words,
+                  r != ZE_RESULT_SUCCESS
+                      ? "refused"
+                      : lze_module_origin(m->device->driver, m->guarded,
+                                          cached));
   return r;
 }
 

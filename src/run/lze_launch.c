@@ -356,6 +356,7 @@ const lze_GroupChoice *lze_launch_group(lua_State *L, lze_Kernel *k,
     luaL_error(L, "%s: %s", k->name, g->choice.why);
   if (g->choice.count > g->choice.whole) {
     const char *failed = lze_build_guarded(k, &r);
+    if (r == ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY) lze_no_memory(L);
     if (failed != NULL) lze_launch_fail(L, k, r, failed);
   }
   g->valid = true;

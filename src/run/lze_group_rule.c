@@ -1,0 +1,361 @@
+/*
+ * lze_group_rule.c - the rule that chooses group sizes.
+ * SPDX-License-Identifier: MIT
+ *
+ * A kernel that has a guarded entry point takes any group for any range: its
+ * sizes are powers of two.  Any other kernel takes sizes that divide the range.
+ * On a CPU the rule sets a target by what the kernel does and by the kind of the
+ * range, so that one size serves many ranges, and takes the sizes next to it.
+ * On a GPU, where another size costs no compilation, a small model of what costs
+ * time judges each combination of sizes.  Nothing is measured and no kernel is
+ * known by name.
+ */
+#include "run/lze_group_rule.h"
+#include "spirv.h"
+
+#include <math.h>
+#include <string.h>
+
+/* The floats of a vector, and the lines of as many rows that a first-level cache
+   keeps even if they are pages apart.  The floats of a cache line. */
+enum { VECTOR = 8, LINE = 16 };
+/* On a CPU a group costs a call and the set-up of its loop, about 6 ns, and each
+   of its rows a part of that.  256 light work-items, of a few accesses and steps
+   each, take ten times as long; heavy ones, with loops or long maths, do so from
+   64 on.  Larger groups gain nothing, leave larger edges and spread worse over
+   the cores.  But light ones in three dimensions share planes in the cache, and
+   groups that work on a tile in local memory are faster the larger they are.
+   (bench/RESULTS.md, "Group sizes") */
+enum { LIGHT_GROUP = 256, HEAVY_GROUP = 64, LARGE_GROUP = 1024 };
+/* Rows become vectors; compilers make 4 at a time.  Light rows of 128 are faster,
+   as they stream; but in three dimensions the range must have longer rows, or
+   too much of it is edge. */
+enum { VECTOR_ROW = 4 * VECTOR, STREAM_ROW = 128, LONG_ROW = 100 };
+/* A heavy work-item counts as so many light ones. */
+static const double HEAVY = 30;
+/* As many light work-items take less time in the guarded form on a CPU than the
+   launch of an edge; a range of as many or fewer has no kind of its own.  The
+   rows of one 16 times as large may have a length of their own, too, if that
+   leaves so many times less to the edges. */
+enum { SMALL = 65536, BIG = 16 * SMALL };
+static const double WORTH = 1.1;
+/* A GPU starts a group in the time that it streams 256 light work-items; a core
+   keeps up to 2048 work-items going, in up to 16 groups.  A group that shares
+   local memory does as much once as 16 steps. */
+static const double GPU_START = 256, GPU_RESIDENT = 2048, GPU_GROUPS = 16;
+static const double GPU_SHARED = 16;
+
+enum {
+  MOST_SEARCHED = 4096, /* the largest size that a search tries */
+  MOST_SIZES = 40       /* of a dimension: three of each octave */
+};
+
+typedef struct Sizes {
+  int n;
+  uint32_t sizes[MOST_SIZES];
+} Sizes;
+
+static double range_items(const lze_Rule *r) {
+  return (double)r->n[0] * r->n[1] * r->n[2];
+}
+/* Returns the work of a range, in light work-items. */
+static double range_work(const lze_Rule *r) {
+  return range_items(r) * (r->heavy ? HEAVY : 1);
+}
+
+/* The largest divisor of n that is at most `most`, in at most 2^16 steps. */
+uint32_t lze_largest_divisor(uint32_t n, uint32_t most) {
+  if (most >= n) return n;
+  if (most <= 65536) {
+    while (n % most != 0) most--;
+    return most;
+  }
+  /* Above the square root divisors are found by their counterpart. */
+  uint32_t k = lze_groups_of(n, most);
+  while (k < 65536 && n % k != 0) k++;
+  return n % k == 0 ? n / k : lze_largest_divisor(n, 65536);
+}
+
+/* --- CPUs ---------------------------------------------------------------- */
+
+/* Returns the dimension along which most accesses lie side by side, `not` left
+   out; -1 if there is none. */
+static int fast_dimension(const lze_Rule *r, int not) {
+  int fast = -1;
+  for (int d = 0; d < r->in->dims; d++)
+    if (d != not && r->beside[d] > 0 &&
+        (fast < 0 || r->beside[d] > r->beside[fast]))
+      fast = d;
+  return fast;
+}
+
+/* Returns the dimension whose neighbours share the lines that neighbours along
+   d do not: of a transposed array, or of one that loops go through; or -1. */
+static int shared_dimension(const lze_Rule *r, int d) {
+  for (int e = 0; e < r->in->dims; e++)
+    if (e != d && r->in->again[e] > 0) return e;
+  return r->in->apart[d] > 0 ? fast_dimension(r, d) : -1;
+}
+
+/* Returns how many work-items a group should have. */
+static uint32_t target_items(const lze_Rule *r) {
+  const lze_GroupInput *in = r->in;
+  const double few = HEAVY_GROUP * 4 * r->units;
+  if (in->features & SPIRV_SWEEPS_LOCAL) return MOST_SEARCHED;
+  if (in->features & (SPIRV_USES_BARRIER | SPIRV_USES_LOCAL))
+    return in->dims > 1 ? LARGE_GROUP : VECTOR;
+  /* Few work-items that may be long are spread over the cores one by one. */
+  if (in->features & SPIRV_HAS_LONG_LOOPS && range_items(r) < few) return 1;
+  if (r->heavy) return HEAVY_GROUP;
+  return in->dims == 3 ? LARGE_GROUP : LIGHT_GROUP;
+}
+
+/* Returns the length of a row along d, where work-items along `shared` share
+   lines, unless that is -1. */
+static uint32_t target_row(const lze_Rule *r, uint32_t items, int d, int shared) {
+  const lze_GroupInput *in = r->in;
+  if (in->features & (SPIRV_USES_BARRIER | SPIRV_USES_LOCAL)) return VECTOR_ROW;
+  if (shared >= 0) return in->again[shared] > 0 ? LINE : VECTOR;
+  if (in->dims == 1 || d > 0) return items;
+  const uint32_t n = r->n[d];
+  uint32_t row = r->heavy || (in->dims == 3 && n < LONG_ROW) ? VECTOR_ROW
+                                                              : STREAM_ROW;
+  if (range_work(r) <= BIG) return row;
+  /* The longest that leaves least at the end of the range. */
+  double best = INFINITY;
+  const uint32_t least_row = r->heavy ? VECTOR : VECTOR_ROW;
+  for (uint32_t g = r->heavy ? row : STREAM_ROW; g >= least_row; g /= 2) {
+    double waste = (double)lze_groups_of(n, g) * g / n;
+    if (waste < best / WORTH) {
+      best = waste;
+      row = g;
+    }
+  }
+  return row;
+}
+
+/* Sets the target: a row along the fast dimension, then along one that shares
+   its lines, and what is left along the others.  A dimension of a large range
+   that is shorter than its part leaves the rest of it to the others. */
+static void set_target(lze_Rule *r) {
+  uint32_t left = target_items(r);
+  int order[3], n = 0, fast = fast_dimension(r, -1);
+  int second = shared_dimension(r, fast);
+  bool any = range_work(r) <= SMALL; /* one size serves all small ranges */
+  for (int d = 0; d < 3; d++) r->target[d] = 1;
+  order[n++] = fast;
+  if (second >= 0) order[n++] = second;
+  for (int d = 0; d < r->in->dims; d++)
+    if (d != fast && d != second) order[n++] = d;
+  uint32_t row = lze_least(target_row(r, left, fast, second), left);
+  for (int round = 0; round < 2; round++) /* the second takes what is left */
+    for (int k = 0; k < n && left > 1; k++) {
+      int d = order[k];
+      uint32_t part = round > 0      ? left
+                      : k == 0       ? row
+                      : k == n - 1   ? left
+                      : second == d  ? left
+                                     : 2;
+      /* A row may be longer than the range; other sizes leave whole groups. */
+      uint64_t most = any       ? UINT32_MAX
+                      : d == fast ? 2 * (uint64_t)r->n[d] - 1
+                                  : r->n[d];
+      while (part > 1 && left > 1 && 2 * r->target[d] <= most) {
+        r->target[d] *= 2;
+        left /= 2;
+        part /= 2;
+      }
+    }
+}
+
+static double octaves(double n) { return fabs(log2(n)); }
+
+/* Returns how far sizes are from the target, in octaves: along each dimension,
+   and in all. */
+static double cpu_cost(const lze_Rule *r, const uint32_t g[3]) {
+  double all = 1, far = 0;
+  for (int d = 0; d < 3; d++) {
+    double part = (double)g[d] / r->target[d];
+    all *= part;
+    far += octaves(part);
+  }
+  return far + octaves(all);
+}
+
+/* --- GPUs ---------------------------------------------------------------- */
+
+/* How many times more lines than it needs a group of a GPU moves, on average
+   of all accesses.  A sub-group, a row of work-items, asks for each of its
+   lines once; what the sub-groups of a group share comes out of the core's own
+   cache.  Which of the two holds a kernel up is not known: the mean of them is
+   taken.  Stores count twice, as that cache does not gather them. */
+static double gpu_lines(const lze_Rule *r, const uint32_t g[3]) {
+  double moved = 0, accesses = 0;
+  uint32_t before = 1; /* work-items that lie between two neighbours */
+  for (int d = 0; d < 3; d++) {
+    double line = lze_least(LINE, r->n[d]);
+    double weight = r->beside[d] + r->in->stores[d];
+    uint32_t run = lze_least(g[d], r->lanes / before);
+    if (run == 0) run = 1;
+    moved += weight * (fmax(line / run, 1) + fmax(line / g[d], 1)) / 2;
+    accesses += weight;
+    before = (uint64_t)before * g[d] > r->lanes ? r->lanes : before * g[d];
+  }
+  return r->alone + (1 - r->alone) * moved / accesses;
+}
+
+/* Returns the time that all groups take of a GPU, by the work-items whose places
+   they hold. */
+static double gpu_cost(const lze_Rule *r, const uint32_t g[3]) {
+  double cores = r->in->core_units > 0 ? r->units / r->in->core_units
+                                       : r->units;
+  double items = (double)g[0] * g[1] * g[2], groups = 1;
+  for (int d = 0; d < 3; d++) groups *= lze_groups_of(r->n[d], g[d]);
+  double held = ceil(items / r->lanes) * r->lanes;
+  double start = r->heavy ? r->resident / 8 : GPU_START;
+  if (held < start && (!r->heavy || groups > cores * GPU_GROUPS)) held = start;
+  /* Cores with less work than this take as long, and cannot hide what their
+     sub-groups wait for. */
+  double least_held =
+      cores * (r->heavy ? r->resident / GPU_GROUPS : GPU_START);
+  bool hides = !r->heavy || held * groups >= least_held;
+  double wait = 1 + r->alone * fmin(items / r->lanes, 1);
+  if (groups < cores) groups = cores; /* some have none */
+  held = fmax(held * groups, least_held) * (hides ? 1 : wait);
+  /* A core that k groups fill loses 1 / (2 k) while each of them drains. */
+  held *= (1 + items / (2 * r->resident)) * gpu_lines(r, g);
+  /* Fewer groups fit if their local memory fills the core first. */
+  if (r->in->device_local_bytes != 0) {
+    double wanted = (double)r->in->local_bytes * r->resident / items;
+    double there = (double)r->in->device_local_bytes;
+    if (wanted > there) held *= wanted / there;
+  }
+  double once = r->in->features & (SPIRV_USES_BARRIER | SPIRV_USES_LOCAL |
+                                   SPIRV_USES_GROUP_OPS) ? GPU_SHARED : 0;
+  if (r->in->features & SPIRV_SWEEPS_LOCAL) /* two bytes in a step */
+    once += (double)r->in->local_bytes / 2;
+  return (held * (r->heavy ? HEAVY : 1) + groups * once) / r->units;
+}
+
+static double size_cost(const lze_Rule *r, const uint32_t g[3]) {
+  return r->in->software ? cpu_cost(r, g) : gpu_cost(r, g);
+}
+
+/* --- sizes -------------------------------------------------------------- */
+
+/* The sizes worth judging in a dimension: powers of two, the first that the
+   range fits in the last; or of each octave the largest divisor, the power of
+   two and, along x, the largest divisor of whole vectors; and the smallest
+   that keeps to the limit of groups. */
+static void list_sizes(const lze_Rule *r, Sizes *l, int d) {
+  uint32_t n = r->n[d], most = lze_least(r->size[d], r->most);
+  uint32_t low = lze_groups_of(n, r->count[d]); /* keeps to the limit of groups */
+  l->n = 0;
+  if (r->in->guards) {
+    for (uint32_t g = 1; g <= lze_least(most, MOST_SEARCHED); g *= 2)
+      if (g >= low && (d < r->in->dims || g == 1)) l->sizes[l->n++] = g;
+    if (l->n == 0 && low <= most) l->sizes[l->n++] = low;
+    return;
+  }
+  uint32_t best = 0, whole = 0;
+  for (uint32_t g = lze_least(lze_least(n, most), MOST_SEARCHED); g >= 1; g--) {
+    bool divides = n % g == 0 && n / g <= r->count[d];
+    if (divides && best == 0) best = g;
+    if (divides && whole == 0 && d == 0 && g % r->lanes == 0) whole = g;
+    if ((g & (g - 1)) != 0) continue; /* the end of an octave: */
+    if (best != 0) l->sizes[l->n++] = best;
+    if (whole != 0 && whole != best) l->sizes[l->n++] = whole;
+    if (divides && g != best && g != whole) l->sizes[l->n++] = g;
+    best = whole = 0;
+  }
+  uint32_t fewest = n / lze_largest_divisor(n, r->count[d]);
+  if (l->n == 0 && fewest <= most) l->sizes[l->n++] = fewest;
+}
+
+/* Finds the cheapest legal combination that costs more than `above`.  Returns
+   its cost, or a negative number if there is none. */
+static double find_size(const lze_Rule *r, const Sizes l[3], double above,
+                        uint32_t best[3]) {
+  double least_cost = -1;
+  for (int z = 0; z < l[2].n; z++)
+    for (int y = 0; y < l[1].n; y++) {
+      uint64_t yz = (uint64_t)l[1].sizes[y] * l[2].sizes[z];
+      for (int x = 0; x < l[0].n && yz <= r->most; x++) {
+        if (yz * l[0].sizes[x] > r->most) continue;
+        uint32_t g[3] = {l[0].sizes[x], l[1].sizes[y], l[2].sizes[z]};
+        double cost = size_cost(r, g);
+        if (cost <= above || (least_cost >= 0 && cost >= least_cost)) continue;
+        least_cost = cost;
+        memcpy(best, g, sizeof g);
+      }
+    }
+  return least_cost;
+}
+
+/* Returns the number of octaves up to n: 1 for 1, 2 for 2 and 3. */
+static int octave(uint64_t n) {
+  int k = 0;
+  for (; n != 0; n /= 2) k++;
+  return k;
+}
+
+/* Returns true if no earlier size is of the same octaves, in all and along x. */
+static bool is_new_octave(uint32_t (*sizes)[3], int n) {
+  const uint32_t *g = sizes[n];
+  for (int i = 0; i < n; i++) {
+    const uint32_t *h = sizes[i];
+    if (octave(g[0]) == octave(h[0]) &&
+        octave((uint64_t)g[0] * g[1] * g[2]) ==
+            octave((uint64_t)h[0] * h[1] * h[2]))
+      return false;
+  }
+  return true;
+}
+
+int lze_rule_sizes(lze_Rule *r, uint32_t (*sizes)[3], int most) {
+  Sizes l[3];
+  if (r->in->software) set_target(r);
+  for (int d = 0; d < 3; d++) list_sizes(r, &l[d], d);
+  int n = 0;
+  double cost = -1;
+  while (n < most && (cost = find_size(r, l, cost, sizes[n])) >= 0)
+    if (is_new_octave(sizes, n)) n++;
+  return n;
+}
+
+bool lze_rule_is_small(const lze_Rule *r) {
+  return !r->heavy && range_items(r) <= SMALL;
+}
+
+void lze_rule_init(lze_Rule *r, const lze_GroupInput *in) {
+  *r = (lze_Rule){.in = in};
+  r->most = lze_least(lze_limit(in->max_total), lze_limit(in->kernel_max));
+  r->units = in->units == 0 ? 1 : in->units;
+  /* A CPU that does not tell has vectors of 8 floats.  No GPU has sub-groups
+     of fewer than 8, and groups of whole 32s are whole 8s and 16s, too. */
+  if (in->software)
+    r->lanes = in->simd > 1 ? in->simd : 8;
+  else
+    r->lanes = in->kernel_subgroup >= 8 ? in->kernel_subgroup
+               : in->simd >= 8          ? in->simd
+                                        : 32;
+  if (r->lanes > 64) r->lanes = 64;
+  /* A driver that does not know its threads reports one. */
+  r->resident = in->threads_per_unit > 1 && in->core_units > 0
+                    ? (double)in->core_units * in->threads_per_unit * r->lanes
+                    : GPU_RESIDENT;
+  r->heavy = in->features & (SPIRV_HAS_LOOPS | SPIRV_HAS_LONG_MATHS |
+                             SPIRV_USES_UNKNOWN_CALL);
+  memcpy(r->beside, in->beside, sizeof r->beside);
+  if (r->beside[0] == 0 && r->beside[1] == 0 && r->beside[2] == 0)
+    r->beside[0] = 1;
+  /* Accesses side by side along another dimension are apart along x. */
+  double alone =
+      fmax((double)in->apart[0] - r->beside[1] - r->beside[2], 0);
+  r->alone = alone / (alone + r->beside[0] + r->beside[1] + r->beside[2]);
+  for (int d = 0; d < 3; d++) {
+    r->n[d] = (uint32_t)in->global[d];
+    r->size[d] = lze_limit(in->max_size[d]);
+    r->count[d] = lze_limit(in->max_count[d]);
+  }
+}
