@@ -529,7 +529,7 @@ describe("the cache", function()
     local lze = require "lze"
     local mod = lze.compile "kernel void f(global int *x) { x[0] = 9; }"
     local x = lze.buffer("int", 1)
-    mod.f(1, x)
+    mod.f({1, group = 1}, x)
     local c = lze.cache()
     print(x[1], c.directory, c.entries, c.bytes > 0)]]
 

@@ -737,7 +737,7 @@ describe("stderr", function()
       ["arrays/kmeans"] = '"3", "3"', ["arrays/conjugate_gradient"] = '"24"',
       reduction = '"2"', saxpy = '"7"', scan = '"2"', vector_add = '"2"',
     }
-    local of = { IN = file_of "P5 9 1 255 123456789", OUT = path_of "some.out" }
+    local of = { IN = file_of "P5 9 1 255 123456789", OUT = path_of "some.png" }
     local pipe = assert(io.popen "cd examples && ls *.lua arrays/*.lua")
     for name in pipe:lines() do
       local words = assert(small[name:match "(.*)%.lua$"], name)

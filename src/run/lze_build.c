@@ -170,8 +170,10 @@ static ze_result_t build_guards(lze_Module *m) {
   ze_result_t r = build_cached(m, &key, words, count * sizeof *words,
                                &m->guarded, &cached);
   free(words);
+  char name[sizeof m->name + sizeof "guarded "];
+  snprintf(name, sizeof name, "guarded %s", m->name);
   if (lze_log_builds)
-    lze_log_build(m->name, start, count * sizeof *words,
+    lze_log_build(name, start, count * sizeof *words,
                   r != ZE_RESULT_SUCCESS
                       ? "refused"
                       : lze_module_origin(m->device->driver, m->guarded,
