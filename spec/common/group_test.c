@@ -393,7 +393,7 @@ static void check_known(void) {
   in = input(true, 7, 5, 3);
   EXPECT(in, 1, 32, 2, 16, NULL);
   in.features |= SPIRV_HAS_LOOPS;
-  EXPECT(in, 1, 32, 2, 1, NULL);
+  EXPECT(in, 1, 32, 2, 2, NULL);
   in.features |= SPIRV_HAS_LONG_LOOPS;
   EXPECT(in, 1, 1, 1, 1, NULL);
   /* Light groups in three dimensions are larger; three edges at most. */
@@ -408,7 +408,7 @@ static void check_known(void) {
   in = input(true, 4096, 0, 0);
   in.features |= SPIRV_HAS_LONG_MATHS;
   in.units = 64;
-  EXPECT(in, 1, 64, 1, 1, NULL);
+  EXPECT(in, 1, 128, 1, 1, NULL);
 
   /* Private memory of work-items that do not wait is used again. */
   in = input(true, 16777216, 0, 0);
@@ -664,10 +664,10 @@ static void check_memory(void) {
   in.features |= SPIRV_HAS_LOOPS;
   in.beside[0] = in.apart[1] = 9;
   in.again[1] = 8;
-  EXPECT(in, 1, 16, 4, 1, "16x4 of 512x512: 4096 groups for 2 cores");
+  EXPECT(in, 1, 16, 8, 1, "16x8 of 512x512: 2048 groups for 2 cores");
   in.global[0] = 4001;
   in.global[1] = 29;
-  EXPECT(in, 3, 16, 4, 1, NULL);
+  EXPECT(in, 3, 16, 8, 1, NULL);
   in.software = false;
   in.global[0] = in.global[1] = 512;
   EXPECT(in, 1, 256, 1, 1, NULL);

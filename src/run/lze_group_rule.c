@@ -21,16 +21,17 @@
 enum { VECTOR = 8, LINE = 16 };
 /* On a CPU a group costs a call and the set-up of its loop, about 6 ns, and each
    of its rows a part of that.  256 light work-items, of a few accesses and steps
-   each, take ten times as long; heavy ones, with loops or long maths, do so from
-   64 on.  Larger groups gain nothing, leave larger edges and spread worse over
+   each, take ten times as long; heavy ones, with loops or long maths, do so
+   sooner.  Larger groups gain nothing, leave larger edges and spread worse over
    the cores.  But light ones in three dimensions share planes in the cache, and
    groups that work on a tile in local memory are faster the larger they are.
    (bench/RESULTS.md, "Group sizes") */
-enum { LIGHT_GROUP = 256, HEAVY_GROUP = 64, LARGE_GROUP = 1024 };
+enum { LIGHT_GROUP = 256, HEAVY_GROUP = 128, LARGE_GROUP = 1024 };
 /* Rows become vectors; compilers make 4 at a time.  Light rows of 128 are faster,
    as they stream; but in three dimensions the range must have longer rows, or
-   too much of it is edge. */
-enum { VECTOR_ROW = 4 * VECTOR, STREAM_ROW = 128, LONG_ROW = 100 };
+   too much of it is edge.  Loops are seldom made into vectors across a row of
+   work-items, and go through memory better in narrow groups. */
+enum { VECTOR_ROW = 4 * VECTOR, STREAM_ROW = 128, LONG_ROW = 100, LOOP_ROW = 4 };
 /* A heavy work-item counts as so many light ones. */
 static const double HEAVY = 30;
 /* As many light work-items take less time in the guarded form on a CPU than the
@@ -117,6 +118,7 @@ static uint32_t target_row(const lze_Rule *r, uint32_t items, int d, int shared)
   if (in->features & (SPIRV_USES_BARRIER | SPIRV_USES_LOCAL)) return VECTOR_ROW;
   if (shared >= 0) return in->again[shared] > 0 ? LINE : VECTOR;
   if (in->dims == 1 || d > 0) return items;
+  if (in->dims == 2 && r->heavy) return LOOP_ROW;
   const uint32_t n = r->n[d];
   uint32_t row = r->heavy || (in->dims == 3 && n < LONG_ROW) ? VECTOR_ROW
                                                               : STREAM_ROW;
