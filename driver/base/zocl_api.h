@@ -2,11 +2,11 @@
  * zocl_api.h - the Level Zero functions that this driver implements.
  * SPDX-License-Identifier: MIT
  *
- * One list says which functions there are, where each stands in the loader's
- * tables and since which version of the specification.  A table of the loader
- * is an array of function pointers that only ever grows at its end, so that
- * an index and a version say all; both are facts of include/ze_ddi.h and of
- * the version gates in Level Zero specification 1.17.
+ * One list holds the functions, with their places in the loader's tables and
+ * the version of the specification that introduced them.  A table of the loader
+ * is an array of function pointers that only grows at its end, so an index and
+ * a version describe an entry completely.  Both are taken from include/ze_ddi.h
+ * and from the version gates in Level Zero specification 1.17.
  *
  * zeFooBar is implemented by zocl_FooBar.
  */
@@ -16,8 +16,8 @@
 #include <level_zero/ze_api.h>
 #include <level_zero/zes_api.h>
 
-/* E(table, index, minor version of its arrival, name); up to version 1.4, the
-   oldest headers that this driver is built with. */
+/* E(table, index, minor version that introduced it, name), up to version 1.4,
+   the oldest headers that can build this driver. */
 #define ZOCL_ENTRIES(E)                                \
   E(Global, 0, 0, Init)                                \
   E(Driver, 0, 0, DriverGet)                           \
@@ -285,7 +285,7 @@ typedef struct zocl_sub_device_properties {
 ze_result_t zocl_zesDeviceGetSubDevicePropertiesExp(
     zes_device_handle_t device, uint32_t *count,
     zocl_sub_device_properties *properties);
-/* The identifier is a zes_uuid_t, which is made alike. */
+/* The identifier is a zes_uuid_t, which has the same layout. */
 ze_result_t zocl_zesDriverGetDeviceByUuidExp(zes_driver_handle_t driver,
                                              ze_device_uuid_t uuid,
                                              zes_device_handle_t *device,
@@ -426,7 +426,7 @@ ze_result_t zocl_CommandListAppendHostFunction(
     ze_event_handle_t *waits);
 
 /* ze_graph_handle_t, ze_executable_graph_handle_t (1.17), and the results that
-   came with them. */
+   were added with them. */
 typedef struct zocl_graph zocl_graph;
 typedef struct zocl_executable zocl_executable;
 #define ZOCL_QUERY_TRUE ((ze_result_t)0x78000022)

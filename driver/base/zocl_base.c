@@ -20,7 +20,7 @@ uint64_t zocl_hash(uint64_t seed, const void *bytes, size_t size)
   const unsigned char *p = bytes;
   uint64_t hash = seed ^ 14695981039346656037u;
   for (size_t i = 0; i < size; i++) hash = (hash ^ p[i]) * 1099511628211u;
-  /* So that the last bytes reach all bits. */
+  /* Let the last bytes affect all bits. */
   hash ^= hash >> 32;
   hash *= 0x9e3779b97f4a7c15u;
   return hash ^ hash >> 29;

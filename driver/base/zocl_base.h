@@ -2,10 +2,10 @@
  * zocl_base.h - what every file needs: types, errors, handles, time, threads.
  * SPDX-License-Identifier: MIT
  *
- * libze_opencl.so: a Level Zero driver on top of OpenCL.  README.md says how
- * its parts hang together.  The handles of Level Zero are pointers to
- * structures, whose tags are the ones that the API declares; the headers of
- * areas define them.
+ * libze_opencl.so is a Level Zero driver on top of OpenCL.  README.md describes
+ * its parts and how they work together.  Level Zero handles are pointers to
+ * structures with the tags that the API declares; the header of each area
+ * defines its own.
  */
 #ifndef ZOCL_BASE_H
 #define ZOCL_BASE_H
@@ -55,49 +55,53 @@ typedef const cl_icd_dispatch zocl_cl;
  * zocl_base.c: handles, the clock, hashes.
  */
 
-/* The loader's ze_handle_t: what every handle begins with, so that the loader
+/* The loader's ze_handle_t, with which every handle begins, so that the loader
    finds a handle's driver without wrapping it.  Pointers to this driver's
    tables for core, tools, sysman and runtime functions. */
 typedef struct zocl_handle {
   const void *core, *tools, *sysman, *runtime;
 } zocl_handle;
 
-/* What handles begin with; zocl_ddi.c sets it when the driver is loaded. */
+/* The beginning of every handle; zocl_ddi.c sets it when the driver is
+   loaded. */
 extern zocl_handle zocl_tables;
 
-/* Zeroed memory for a structure that begins with a zocl_handle, which is set;
-   free releases it.  NULL: out of memory. */
+/* Returns zeroed memory for a structure that begins with a zocl_handle, and
+   sets that handle; free releases it.  NULL: out of memory. */
 void *zocl_handle_new(size_t size);
 
-/* Nanoseconds of the one clock that all timestamps are in. */
+/* Returns the time in nanoseconds, by the one clock that all timestamps use. */
 uint64_t zocl_clock(void);
 
 /* Timestamps have this many valid bits: fewer than 64, because programs
    compute ~(-1 << bits). */
 enum { ZOCL_TIMESTAMP_BITS = 56 };
 
-/* A hash for names and checksums, not for secrets. */
+/* Returns a hash for names and checksums, not for secrets. */
 uint64_t zocl_hash(uint64_t seed, const void *bytes, size_t size);
 
 /* ------------------------------------------------------------------------
- * zocl_error.c: what went wrong.
+ * zocl_error.c: error results and their descriptions.
  */
 
-/* Keep a reason for the calling thread's zeDriverGetLastErrorDescription and
-   return `result`, so that one writes: return zocl_fail(result, "..."). */
+/* Stores a reason for the calling thread's zeDriverGetLastErrorDescription and
+   returns `result`, so that callers can write: return zocl_fail(result,
+   "..."). */
 ze_result_t zocl_fail(ze_result_t result, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The same for a result that says enough by itself. */
+/* Does the same with a standard text for a result that needs no details. */
 ze_result_t zocl_error(ze_result_t result);
 
-/* The reason kept last by this thread, "" when there is none. */
+/* Returns the reason that this thread stored last, or "". */
 const char *zocl_last_error(void);
 
-/* The same, forgotten then: a text that lasts until the thread's next call. */
+/* Returns the same and clears it; the text lasts until the thread's next
+   call. */
 const char *zocl_last_error_take(void);
 
-/* The Level Zero result for an OpenCL error; `call` names the function. */
+/* Returns the Level Zero result for an OpenCL error; `call` names the
+   function. */
 ze_result_t zocl_cl_error(cl_int error, const char *call);
 
 #define ZOCL_NEED_HANDLE(handle) \
@@ -113,27 +117,30 @@ ze_result_t zocl_cl_error(cl_int error, const char *call);
                        #pointer);                                         \
   } while (0)
 
-/* What several structures chained to properties and descriptors are. */
+/* The form that several structures chained to properties and descriptors
+   share. */
 typedef struct zocl_extension {
   ze_structure_type_t stype;
   void *pNext;
-  uint32_t value;        /* flags, perhaps */
+  uint32_t value;        /* often flags */
 } zocl_extension;
 
-/* At most UINT32_MAX. */
+/* Returns n, at most UINT32_MAX. */
 static inline uint32_t zocl_clamp(uint64_t n)
 {
   return n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
 }
 
-/* In whole units of 16 bytes, to which anything may be aligned. */
+/* Returns n rounded up to units of 16 bytes, an alignment that suits any
+   type. */
 static inline size_t zocl_round_up(size_t n)
 {
   return (n + 15) & ~(size_t)15;
 }
 
-/* Set the count of a function that lists what there is: to all of it where it
-   is 0, which only asks for that (true), else to no more. */
+/* Sets the count for a function that lists `there` objects: a count of 0 is a
+   query and becomes `there`; a larger count is reduced to at most `there`.
+   Returns true for a query. */
 static inline bool zocl_is_query(uint32_t *count, uint32_t there)
 {
   bool query = *count == 0;
@@ -142,32 +149,33 @@ static inline bool zocl_is_query(uint32_t *count, uint32_t there)
 }
 
 /* ------------------------------------------------------------------------
- * zocl_thread.c: threads of the driver's own, and processes forked off it.
+ * zocl_thread.c: the driver's own threads, and forked processes.
  */
 
-/* Start a thread that takes none of the host's signals; false where there can
-   be no more. */
+/* Starts a thread with all signals blocked.  Returns false if no thread can be
+   started. */
 bool zocl_thread_start(pthread_t *thread, void *(*run)(void *), void *args);
 
-/* Run a function to its end on a thread whose stack has 1 MiB, whatever the
-   caller's has.  The thread has the caller's signal mask, as have those that
-   the function starts.  False if the thread cannot be started. */
+/* Runs a function to its end on a thread with a stack of 1 MiB, however large
+   the caller's is.  The thread, and threads that the function starts, have the
+   caller's signal mask.  Returns false if the thread cannot be started. */
 bool zocl_thread_run(void (*run)(void));
-/* Give threads that are started without a size of their own stacks of at least
-   `bytes` until zocl_stack_restore.  *was becomes the size to restore, or 0 if
-   nothing is changed: address space is limited here. */
+/* Raises the default stack size of new threads to at least `bytes` until
+   zocl_stack_restore.  Sets *was to the size to restore, or to 0 if it changes
+   nothing, for example because the address space is limited. */
 void zocl_stack_raise(size_t bytes, size_t *was);
 void zocl_stack_restore(size_t was);
-/* The size of the calling thread's stack; 0: unknown. */
+/* Returns the size of the calling thread's stack, or 0 if unknown. */
 size_t zocl_stack_size(void);
 
-/* True in a process forked after initialisation: OpenCL's threads do not
-   exist there, so that nothing may be called and nothing waited for. */
+/* Returns true in a process forked after initialisation.  OpenCL's threads do
+   not exist there, so the process must not call OpenCL or wait for anything. */
 bool zocl_forked(void);
-/* Initialisation succeeds: look out for forks from now on. */
+/* Starts detecting forks; called when initialisation succeeds. */
 void zocl_fork_watch(void);
 
-/* For a process that had one thread when it was forked: all is there. */
+/* Declares that OpenCL works in this fork, because its parent had only one
+   thread. */
 void zocl_fork_is_whole(void);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * zocl_device.h - what drivers, devices and contexts are.
+ * zocl_device.h - drivers, devices and contexts.
  * SPDX-License-Identifier: MIT
  */
 #ifndef ZOCL_DEVICE_H
@@ -8,7 +8,7 @@
 #include "base/zocl_base.h"
 #include "base/zocl_knob.h"
 
-/* The functions of OpenCL's extension for unified shared memory, or NULLs. */
+/* OpenCL functions of the extension for unified shared memory, or NULL. */
 typedef struct zocl_usm {
   clHostMemAllocINTEL_fn host_alloc;
   clDeviceMemAllocINTEL_fn device_alloc;
@@ -24,30 +24,31 @@ struct _ze_driver_handle_t {
   zocl_cl *cl;
   cl_platform_id platform;
   cl_context context;
-  unsigned pocl;         /* the major version of PoCL, whose habits are known
-                            (zocl_opencl.c), or 0: it is another */
-  bool asking_waits;     /* what asks for an event may have to wait for it */
-  bool no_offsets;       /* it has a device that launches at 0 always */
+  unsigned pocl;         /* PoCL's major version, which selects workarounds
+                            (zocl_opencl.c); 0: another OpenCL */
+  bool asking_waits;     /* querying an event may wait for its command */
+  bool no_offsets;       /* a device ignores global offsets of launches */
   bool keeps_queues;     /* a queue must never be released: zocl_stream.c */
-  bool narrow_fills;     /* patterns of 4 bytes at most: zocl_transfer.c */
-  const zocl_memory *memory; /* how its devices have memory */
+  bool narrow_fills;     /* fill patterns have at most 4 bytes:
+                            zocl_transfer.c */
+  const zocl_memory *memory; /* the memory back end of its devices */
   zocl_usm usm;
-  unsigned llvm;         /* the LLVM version it says it has, or 0 */
-  _Atomic size_t stack;  /* of a thread of PoCL's; 0: not asked yet */
+  unsigned llvm;         /* LLVM version that the platform names, or 0 */
+  _Atomic size_t stack;  /* of a PoCL thread; 0: not yet determined */
   char version[256];     /* CL_PLATFORM_VERSION */
   char name[64];         /* CL_PLATFORM_NAME */
-  bool clock_known;      /* under a lock of zocl_stream.c */
+  bool clock_known;      /* guarded by a lock in zocl_stream.c */
   uint64_t clock_offset; /* from OpenCL's profiling clock to zocl_clock */
   zocl_context *default_context;
-  _Atomic(cl_sampler) samplers[5][2][2]; /* zocl_image.c's */
+  _Atomic(cl_sampler) samplers[5][2][2]; /* for zocl_image.c */
   uint64_t host_bytes, host_max_alloc;
   uint32_t root_count;
-  zocl_device **roots;   /* all that there are, with their parts */
+  zocl_device **roots;   /* all root devices, with their sub-devices */
   uint32_t device_count;
-  zocl_device **devices; /* those that zeDeviceGet reports */
+  zocl_device **devices; /* the devices that zeDeviceGet reports */
 };
 
-/* What sysman tells of a device (zocl_sysman.c). */
+/* The kinds of values that sysman reports (zocl_sysman.c). */
 typedef enum zocl_sensor_kind {
   ZOCL_SENSOR_MEMORY,
   ZOCL_SENSOR_ENGINE,
@@ -58,7 +59,7 @@ typedef enum zocl_sensor_kind {
   ZOCL_SENSORS
 } zocl_sensor_kind;
 
-/* What handles of sensors point to. */
+/* The structure that sensor handles point to. */
 typedef struct zocl_sensor {
   zocl_handle handle;
   zocl_device *device;
@@ -68,32 +69,32 @@ struct _ze_device_handle_t {
   zocl_handle handle;
   zocl_driver *driver;
   uint32_t index;        /* of the root device, in the driver */
-  zocl_device *root;     /* itself, or what it is a part of */
-  zocl_device *parent;   /* the root as programs see it: NULL if they do not */
-  uint32_t number;       /* of a sub-device among its parent's */
+  zocl_device *root;     /* the device itself, or the root it is part of */
+  zocl_device *parent;   /* the root if programs see it, else NULL */
+  uint32_t number;       /* of a sub-device, within its parent */
   uint32_t part_count, sub_count;
-  zocl_device **parts;   /* all the sub-devices there are */
-  zocl_device **subs;    /* those of them that programs see */
-  bool shown;            /* ZE_AFFINITY_MASK lets it be seen */
-  cl_device_id id;       /* what kernels are built for: the root's */
-  cl_device_id queue_id; /* what commands run on: a part of that */
-  bool takes_il;         /* SPIR-V through clCreateProgramWithIL */
-  bool generics;         /* pointers of any address space */
+  zocl_device **parts;   /* all sub-devices */
+  zocl_device **subs;    /* the sub-devices that programs see */
+  bool shown;            /* ZE_AFFINITY_MASK does not hide it */
+  cl_device_id id;       /* the device that kernels are built for: the root's */
+  cl_device_id queue_id; /* the device that runs commands: a part of `id` */
+  bool takes_il;         /* takes SPIR-V in clCreateProgramWithIL */
+  bool generics;         /* supports generic pointers */
   bool fp64, fp16;
-  bool priorities;       /* its queues have them: cl_khr_priority_hints */
-  bool native;           /* functions of ours are commands of its queues */
+  bool priorities;       /* its queues support cl_khr_priority_hints */
+  bool native;           /* its queues run our functions as commands */
   cl_device_type type;
   cl_uint vendor_id, units, mhz, address_bits, vector_width;
   size_t max_group, max_size[3], max_argument_bytes;
   cl_ulong memory_bytes, max_alloc, local_bytes, cache_bytes;
-  uint64_t memory_used;  /* zocl_memory.c's, where there is a limit */
+  uint64_t memory_used;  /* used by zocl_memory.c if memory is limited */
   uint32_t subgroup_sizes[8], subgroup_count;
   uint8_t uuid[16];
   char name[ZE_MAX_DEVICE_NAME];
-  zocl_sensor sensors[ZOCL_SENSORS]; /* of a root, by kind */
+  zocl_sensor sensors[ZOCL_SENSORS]; /* of a root device, by kind */
 };
 
-/* Whether commands of `device` may touch memory of `owner`. */
+/* Returns true if commands of `device` may access memory of `owner`. */
 static inline bool zocl_device_reaches(const zocl_device *device,
                                        const zocl_device *owner)
 {

@@ -1,5 +1,5 @@
 /*
- * zocl_error.c - what went wrong, kept for each thread.
+ * zocl_error.c - error descriptions, stored per thread.
  * SPDX-License-Identifier: MIT
  */
 #include "base/zocl_base.h"

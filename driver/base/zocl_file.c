@@ -2,10 +2,11 @@
  * zocl_file.c - memory that processes share: files without names.
  * SPDX-License-Identifier: MIT
  *
- * A handle says in which process the file is open, as what, and a random
- * number that stands in the file too.  So whatever descriptor is found by a
- * handle, whether passed through a socket or taken from /proc, is known to be
- * of the file meant; one that is reused for something else is refused.
+ * A handle names the process that has the file open, the descriptor there, and
+ * a random number that is also written in the file.  So a descriptor found
+ * through a handle, passed through a socket or taken from /proc, is checked to
+ * belong to the intended file; a descriptor reused for something else is
+ * refused.
  */
 #include "base/zocl_file.h"
 
@@ -24,7 +25,7 @@
 struct zocl_file {
   unsigned references;
   int descriptor;
-  uint64_t number; /* random: which file it is */
+  uint64_t number; /* random; identifies the file */
   zocl_file_info info;
   zocl_file *next;
 };
@@ -36,17 +37,17 @@ typedef struct trailer {
 } trailer;
 
 typedef struct handle {
-  int32_t descriptor;  /* as it is known where the handle is used */
-  int32_t process;     /* of which it is, and as what */
+  int32_t descriptor;  /* in the process that uses the handle */
+  int32_t process;     /* that made the handle, and its descriptor */
   int32_t there;
   uint32_t reserved;
   uint64_t magic, number, offset, size;
-  uint64_t check;      /* of all that precedes but the first */
+  uint64_t check;      /* of everything before it except `descriptor` */
   uint64_t zero;
 } handle;
 _Static_assert(sizeof(handle) == ZOCL_HANDLE_BYTES, "a handle has 64 bytes");
 
-/* Those that are open here, so that no file is open twice. */
+/* The files open in this process; no file is opened twice. */
 static struct {
   pthread_mutex_t lock;
   zocl_file *first;
@@ -57,7 +58,7 @@ size_t zocl_file_pages(size_t bytes)
   return (bytes + ZOCL_PAGE_BYTES - 1) & ~(size_t)(ZOCL_PAGE_BYTES - 1);
 }
 
-/* Find a file by its number; the lock is held. */
+/* Finds a file by its number and adds a reference.  Caller holds the lock. */
 static zocl_file *file_find(uint64_t number)
 {
   zocl_file *file = files.first;
@@ -66,7 +67,8 @@ static zocl_file *file_find(uint64_t number)
   return file;
 }
 
-/* Takes the descriptor over. */
+/* Adds a file, or finds it if it is open already.  Takes ownership of the
+   descriptor. */
 static zocl_file *file_add(int descriptor, const trailer *t)
 {
   pthread_mutex_lock(&files.lock);
@@ -142,8 +144,8 @@ int zocl_file_descriptor(const zocl_file *file)
   return file->descriptor;
 }
 
-/* Whether a descriptor is of a file of this driver, and what that says.  It
-   is believed only as far as the file goes. */
+/* Reads the last page of a descriptor's file.  Returns false if this driver did
+   not make the file, or if its recorded size does not match the real one. */
 static bool trailer_read(int descriptor, trailer *t)
 {
   int seals = fcntl(descriptor, F_GET_SEALS);
@@ -195,7 +197,7 @@ void *zocl_file_map(const zocl_file *file, uint64_t offset, size_t size,
            MAP_SHARED | (at != NULL ? MAP_FIXED : 0), file->descriptor,
            (off_t)offset);
   if (memory == MAP_FAILED) return NULL;
-  /* cppcheck-suppress memleak ; the caller's */
+  /* cppcheck-suppress memleak ; the caller unmaps it */
   return memory;
 }
 
@@ -232,14 +234,14 @@ static bool handle_read(const void *data, handle *h)
   return false;
 }
 
-/* The file of the handle's process. */
+/* Opens the file through the process that made the handle. */
 static zocl_file *file_of_process(const handle *h)
 {
   char path[64];
   struct stat s;
   trailer t;
   snprintf(path, sizeof path, "/proc/%d/fd/%d", h->process, h->there);
-  /* Opening what is not a file might do something. */
+  /* Opening something other than a regular file could have side effects. */
   int descriptor = -1;
   if (stat(path, &s) == 0)
     descriptor = S_ISREG(s.st_mode) ? open(path, O_RDWR | O_CLOEXEC)

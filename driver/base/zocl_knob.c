@@ -1,10 +1,10 @@
 /*
- * zocl_knob.c - knobs for tests: a CPU that stands for harder machines.
+ * zocl_knob.c - test options, by which a CPU imitates other machines.
  * SPDX-License-Identifier: MIT
  *
- * They are environment variables whose names begin with ZOCL_, read once.
- * One that is not known, or a value that is not possible, is an error of
- * zeInit: a test must not pass because its knob was misspelt.
+ * The options are environment variables whose names begin with ZOCL_, read
+ * once.  An unknown option or an invalid value makes zeInit fail: a test must
+ * not pass because its option was misspelt.
  */
 #include "base/zocl_knob.h"
 
@@ -28,7 +28,7 @@ static bool root_read(const char *text)
   return false;
 }
 
-/* ZOCL_MEMORY, whose values have names. */
+/* Reads ZOCL_MEMORY, whose values are names. */
 static bool memory_read(const char *text)
 {
   static const char *const ways[] = {"host", "usm", "svm"};
@@ -45,7 +45,7 @@ static const struct {
   const char *name;
   uint64_t min, max;
   uint64_t *value;
-  bool (*read)(const char *text); /* of one whose value is not a number */
+  bool (*read)(const char *text); /* for a value that is not a number */
 } knobs[] = {
   {"ZOCL_ROOT_DEVICES", 1, ZOCL_MAX_PARTS, &zocl_knob.root_devices, NULL},
   {"ZOCL_SUB_DEVICES", 0, ZOCL_MAX_PARTS, &zocl_knob.sub_devices, NULL},
@@ -65,7 +65,7 @@ static const struct {
 };
 enum { KNOBS = sizeof knobs / sizeof *knobs };
 
-/* One definition of the environment, "NAME=value". */
+/* Reads one environment variable, "NAME=value". */
 static bool knob_read(const char *definition)
 {
   size_t n = strcspn(definition, "=");

@@ -1,5 +1,5 @@
 /*
- * zocl_thread.c - threads of the driver's own, and processes forked off it.
+ * zocl_thread.c - the driver's own threads, and forked processes.
  * SPDX-License-Identifier: MIT
  */
 #include "base/zocl_base.h"

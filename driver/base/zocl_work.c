@@ -1,5 +1,5 @@
 /*
- * zocl_work.c - what devices have to do, as far as others wait for it.
+ * zocl_work.c - the pending work of devices, for callers that wait for it.
  * SPDX-License-Identifier: MIT
  */
 #include "base/zocl_work.h"
@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-/* All that there is. */
+/* The list of all work. */
 static struct {
   pthread_mutex_t lock;
   zocl_work *first;
@@ -33,8 +33,9 @@ void zocl_work_remove(zocl_work *work)
   pthread_mutex_unlock(&all.lock);
 }
 
-/* All work, or that of `device`, each with a reference: others may remove some
-   meanwhile.  NULL: out of memory. */
+/* Returns all work, or the work of `device`, each with a reference because
+   other threads may remove some while the caller uses the list.  NULL: out of
+   memory. */
 static zocl_work **work_get(const zocl_device *device, size_t *count)
 {
   size_t n = 0;

@@ -1,5 +1,5 @@
 /*
- * zocl_work.h - what devices have to do, as far as others wait for it.
+ * zocl_work.h - the pending work of devices, for callers that wait for it.
  * SPDX-License-Identifier: MIT
  */
 #ifndef ZOCL_WORK_H
@@ -11,10 +11,11 @@ typedef struct zocl_work zocl_work;
 typedef struct zocl_work_kind {
   void (*ref)(zocl_work *work);
   void (*unref)(zocl_work *work);
-  /* Until all that there is to do is done, at most `timeout` ns; then tell what
-     failed, or leave that to another wait. */
+  /* Waits until all pending work is done, at most `timeout` ns.  Then reports a
+     failure if `tell` is true; else a later wait reports it. */
   ze_result_t (*wait)(zocl_work *work, uint64_t timeout, bool tell);
-  /* Waits for nothing and leaves failures for those who wait. */
+  /* Returns true if no work is pending.  Does not wait, and leaves failures to
+     be reported by a wait. */
   bool (*is_idle)(zocl_work *work);
 } zocl_work_kind;
 struct zocl_work {
@@ -26,13 +27,13 @@ struct zocl_work {
 void zocl_work_add(zocl_work *work);
 void zocl_work_remove(zocl_work *work);
 
-/* Wait for all work of a device, or of all devices where it is NULL. */
+/* Waits for all work of a device, or of all devices if `device` is NULL. */
 ze_result_t zocl_work_wait(const zocl_device *device, uint64_t timeout,
                            bool tell);
-/* Whether no device has anything to do. */
+/* Returns true if no device has pending work. */
 bool zocl_work_is_done(void);
 
-/* What remains of `timeout` since `start`. */
+/* Returns the rest of `timeout`, counted from `start`. */
 uint64_t zocl_time_left(uint64_t timeout, uint64_t start);
 
 #endif
