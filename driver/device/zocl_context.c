@@ -13,8 +13,8 @@ ze_result_t zocl_ContextCreate(ze_driver_handle_t driver,
   return zocl_ContextCreateEx(driver, desc, 0, NULL, context);
 }
 
-/* All devices of a driver are visible from each context, whichever were
-   named: they share the host's memory. */
+/* All devices of a driver are visible from each context, whichever devices the
+   caller lists, because they share host memory. */
 ze_result_t zocl_ContextCreateEx(ze_driver_handle_t driver,
                                  const ze_context_desc_t *desc, uint32_t count,
                                  ze_device_handle_t *devices,
@@ -56,7 +56,7 @@ ze_result_t zocl_ContextGetStatus(ze_context_handle_t context)
                        : ZE_RESULT_SUCCESS;
 }
 
-/* What a device with its own memory would flush, a CPU keeps coherent. */
+/* A CPU keeps its memory coherent, so nothing needs to be flushed. */
 ze_result_t zocl_ContextSystemBarrier(ze_context_handle_t context,
                                       ze_device_handle_t device)
 {
@@ -66,7 +66,7 @@ ze_result_t zocl_ContextSystemBarrier(ze_context_handle_t context,
   return ZE_RESULT_SUCCESS;
 }
 
-/* Memory of the host is resident always. */
+/* Host memory is always resident. */
 ze_result_t zocl_ContextMakeMemoryResident(ze_context_handle_t context,
                                            ze_device_handle_t device,
                                            void *memory, size_t size)

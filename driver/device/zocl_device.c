@@ -1,5 +1,5 @@
 /*
- * zocl_device.c - devices and their properties, as the OpenCL device has them.
+ * zocl_device.c - devices and their properties, taken from the OpenCL device.
  * SPDX-License-Identifier: MIT
  */
 #include "base/zocl_work.h"
@@ -11,17 +11,17 @@
 #include <string.h>
 
 /* ------------------------------------------------------------------------
- * Finding out.
+ * Discovery.
  */
 
 static void info(const zocl_device *device, cl_device_info what, void *value,
                  size_t size)
 {
-  /* What cannot be answered stays as the caller has set it. */
+  /* If the query fails, the value stays as the caller has set it. */
   device->driver->cl->clGetDeviceInfo(device->id, what, size, value, NULL);
 }
 
-/* A text of the device, malloc'ed; "" where there is none. */
+/* Returns a malloc'ed text property of the device, or "" if absent. */
 static char *info_text(const zocl_device *device, cl_device_info what)
 {
   size_t size = 0;
@@ -34,7 +34,7 @@ static char *info_text(const zocl_device *device, cl_device_info what)
   return text != NULL ? text : calloc(1, 1);
 }
 
-/* Whether `list`, of words and blanks, has the word. */
+/* Returns true if `list`, words separated by blanks, contains the word. */
 static bool has_word(const char *list, const char *word)
 {
   size_t n = strlen(word);
@@ -60,7 +60,8 @@ void zocl_device_name(zocl_device *device, uint32_t part)
 
 static void subgroups_find(zocl_device *device, const char *extensions)
 {
-  /* Level Zero has room for eight; of more, the smaller ones are reported. */
+  /* Level Zero has room for eight sizes; if there are more, report the first
+     ones, which are the smaller ones. */
   enum { SUB_GROUP_SIZES_INTEL = 0x4108, ROOM = 8 };
   size_t sizes[64];
   size_t bytes = 0;
@@ -70,7 +71,7 @@ static void subgroups_find(zocl_device *device, const char *extensions)
                                           &bytes) == CL_SUCCESS)
     for (size_t i = 0; i < bytes / sizeof *sizes && i < ROOM; i++)
       device->subgroup_sizes[device->subgroup_count++] = (uint32_t)sizes[i];
-  /* The specification wants at least one: a work-item by itself. */
+  /* The specification requires at least one size: a single work-item. */
   if (device->subgroup_count == 0)
     device->subgroup_sizes[device->subgroup_count++] = 1;
 }
@@ -88,10 +89,10 @@ static bool is_cuda_by_pocl(const zocl_device *device)
   return device->driver->pocl != 0 && device->vendor_id == VENDOR_NVIDIA;
 }
 
-/* Whether it is PoCL's CUDA device with its queues' threads off, as they are
-   where nothing is said.  Then PoCL looks whether a command has ended only
-   where somebody waits for it, so that no callback ever comes, and ends the
-   process where a command waits for an event of the host. */
+/* Returns true for PoCL's CUDA device without threads for its queues, which is
+   the default.  In this mode, PoCL checks if a command has ended only when
+   something waits for it, so callbacks never run; and PoCL ends the process if
+   a command waits for a user event. */
 static bool is_without_threads(const zocl_device *device)
 {
   const char *off = getenv("POCL_CUDA_DISABLE_QUEUE_THREADS");
@@ -123,7 +124,7 @@ bool zocl_device_init(zocl_device *device, zocl_driver *driver, uint32_t index,
   info(device, CL_DEVICE_TYPE, &device->type, sizeof device->type);
   info(device, CL_DEVICE_EXECUTION_CAPABILITIES, &exec, sizeof exec);
   info(device, CL_DEVICE_COMPILER_AVAILABLE, &compiler, sizeof compiler);
-  /* PoCL has them, whatever a device of its says. */
+  /* PoCL supports them, even on devices that report otherwise. */
   if (device->driver->pocl == 0)
     info(device, CL_DEVICE_GENERIC_ADDRESS_SPACE_SUPPORT, &generics,
          sizeof generics);
@@ -174,7 +175,8 @@ bool zocl_device_init(zocl_device *device, zocl_driver *driver, uint32_t index,
                                                           : NULL;
   if (is_cuda_by_pocl(device)) {
     driver->keeps_queues = driver->narrow_fills = true;
-    /* PoCL 6.0 gives the offset to the launch and not to the kernel. */
+    /* PoCL 6.0 applies the offset to the launch, but the kernel does not see
+       it. */
     if (driver->pocl < 8) driver->no_offsets = true;
   }
   if (lacks == NULL) return true;
@@ -228,18 +230,19 @@ typedef struct mutable_list_properties {
 } mutable_list_properties;
 
 /* ze_event_query_kernel_timestamps_ext_properties_t (1.6).  Both kinds of
-   timestamps are there: of kernels, and in the host's time. */
+   timestamps are supported: the kernel's, and in host time. */
 enum { QUERY_TIMESTAMPS_PROPERTIES = 0x10011 };
 
-/* ze_device_event_properties_t (1.15): counters are nowhere but in OpenCL. */
+/* ze_device_event_properties_t (1.15): counter-based events have no counter in
+   memory, only OpenCL events. */
 enum { EVENT_PROPERTIES = 0x2003e };
 
-/* ze_record_replay_graph_ext_properties_t (1.17): graphs that do not change,
-   of commands, command lists and other graphs. */
+/* ze_record_replay_graph_ext_properties_t (1.17): immutable graphs, made of
+   commands, command lists and other graphs. */
 enum { GRAPH_PROPERTIES = 0x20047, GRAPH_FLAGS = 0x1 | 0x4 | 0x8 };
 
-/* ze_device_readonly_memory_ext_properties_t (1.17): a write to virtual memory
-   that is read-only faults. */
+/* ze_device_readonly_memory_ext_properties_t (1.17): a write to read-only
+   virtual memory faults. */
 enum { READONLY_PROPERTIES = 0x10015, READONLY_ENFORCED = 2 };
 typedef struct readonly_properties {
   ze_structure_type_t stype;
@@ -247,8 +250,8 @@ typedef struct readonly_properties {
   int capability;
 } readonly_properties;
 
-/* The unit of timerResolution depends on the structure type: cycles a second
-   with the one of 1.2, nanoseconds a cycle before. */
+/* The unit of timerResolution depends on the structure type: cycles per second
+   for the structure of version 1.2, nanoseconds per cycle for older ones. */
 ze_result_t zocl_DeviceGetProperties(ze_device_handle_t device,
                                      ze_device_properties_t *p)
 {
@@ -266,12 +269,12 @@ ze_result_t zocl_DeviceGetProperties(ze_device_handle_t device,
   p->subdeviceId = device->parent != NULL ? device->number : 0;
   p->coreClockRate = device->mhz;
   p->maxMemAllocSize = device->max_alloc;
-  p->maxHardwareContexts = 1024 * 64; /* the host's memory is the limit */
+  p->maxHardwareContexts = 1024 * 64; /* limited only by host memory */
   p->maxCommandQueuePriority = 0;
   p->numThreadsPerEU = 1;
   p->physicalEUSimdWidth = device->vector_width > 0 ? device->vector_width : 1;
-  /* What OpenCL counts is cores: of a GPU, sub-slices, each with its own local
-     memory. */
+  /* OpenCL counts compute units.  On a CPU these are cores; on a GPU they are
+     sub-slices, each with its own local memory. */
   bool cpu = device->type & CL_DEVICE_TYPE_CPU;
   p->numEUsPerSubslice = cpu ? device->units : 1;
   p->numSubslicesPerSlice = cpu ? 1 : device->units;
@@ -286,7 +289,7 @@ ze_result_t zocl_DeviceGetProperties(ze_device_handle_t device,
     if ((int)next->stype == MUTABLE_LIST_PROPERTIES) {
       mutable_list_properties *lists = (mutable_list_properties *)next;
       lists->list_flags = 0;
-      lists->command_flags = 0x7f; /* all but the graph's arguments */
+      lists->command_flags = 0x7f; /* all flags except graph arguments */
     } else if ((int)next->stype == QUERY_TIMESTAMPS_PROPERTIES)
       ((zocl_extension *)next)->value = 0x3;
     else if ((int)next->stype == EVENT_PROPERTIES)
@@ -317,7 +320,7 @@ ze_result_t zocl_DeviceGetComputeProperties(ze_device_handle_t device,
   return ZE_RESULT_SUCCESS;
 }
 
-/* The two interfaces number the last two flags the other way round. */
+/* The two interfaces assign the last two flags in opposite order. */
 static ze_device_fp_flags_t fp_flags(const zocl_device *device,
                                      cl_device_info what)
 {
@@ -330,7 +333,7 @@ static ze_device_fp_flags_t fp_flags(const zocl_device *device,
   return flags;
 }
 
-/* zocl_lower.c makes them all of exchanges of integers. */
+/* zocl_lower.c implements all of them as exchanges of integers. */
 static void float_atomics(ze_float_atomic_ext_properties_t *p, bool fp64)
 {
   const ze_device_fp_atomic_ext_flags_t all =
@@ -354,7 +357,8 @@ ze_result_t zocl_DeviceGetModuleProperties(ze_device_handle_t device,
   size_t printf_bytes = 0;
   info(device, CL_DEVICE_PRINTF_BUFFER_SIZE, &printf_bytes,
        sizeof printf_bytes);
-  /* The translator takes 1.2 at least; an OpenCL says what it takes. */
+  /* The translator supports at least 1.2; an OpenCL device reports what it
+     supports. */
   unsigned long minor = device->takes_il ? 0 : 2;
   char *il = device->takes_il ? info_text(device, CL_DEVICE_IL_VERSION) : NULL;
   for (const char *v = il; v != NULL && (v = strstr(v, "SPIR-V_1.")) != NULL;) {
@@ -364,7 +368,7 @@ ze_result_t zocl_DeviceGetModuleProperties(ze_device_handle_t device,
   free(il);
   p->spirvVersionSupported = ZE_MAKE_VERSION(1, (uint32_t)minor);
   p->flags = 0;
-  /* Where OpenCL has no arithmetic of half, zocl_lower.c makes it float's. */
+  /* If OpenCL has no half arithmetic, zocl_lower.c uses float instead. */
   p->flags |= ZE_DEVICE_MODULE_FLAG_FP16;
   if (device->fp64) p->flags |= ZE_DEVICE_MODULE_FLAG_FP64;
   const bool atomics64 = zocl_knob.int64_atomics &&
@@ -419,8 +423,8 @@ ze_result_t zocl_DeviceGetMemoryProperties(ze_device_handle_t device,
   if (zocl_is_query(count, 1)) return ZE_RESULT_SUCCESS;
   ZOCL_NEED_POINTER(p);
   p->flags = 0;
-  p->maxClockRate = 0; /* not known to OpenCL */
-  p->maxBusWidth = 64; /* of one channel; how many there are is not known */
+  p->maxClockRate = 0; /* OpenCL does not report it */
+  p->maxBusWidth = 64; /* of one channel; their number is unknown */
   p->totalSize = device->memory_bytes;
   memset(p->name, 0, sizeof p->name);
   strcpy(p->name, "host memory");
@@ -448,7 +452,7 @@ ze_result_t zocl_DeviceGetMemoryAccessProperties(
   for (cl_device_info i = 0; i < 5; i++) {
     *flags[i] = all;
     if (memory != &zocl_memory_usm) continue;
-    /* Both interfaces number these alike. */
+    /* Both interfaces use the same bits for these flags. */
     cl_device_unified_shared_memory_capabilities_intel has = 0;
     info(device, CL_DEVICE_HOST_MEM_CAPABILITIES_INTEL + i, &has, sizeof has);
     *flags[i] = (ze_memory_access_cap_flags_t)has & 0xf;

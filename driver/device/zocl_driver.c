@@ -1,5 +1,5 @@
 /*
- * zocl_driver.c - initialisation, the drivers, and what they say of themselves.
+ * zocl_driver.c - initialisation, the drivers and their properties.
  * SPDX-License-Identifier: MIT
  */
 #include "device/zocl_driver.h"
@@ -12,18 +12,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* More OpenCL platforms than this with a usable device are not known. */
+/* At most this many OpenCL platforms are used. */
 enum { MAX_DRIVERS = 8 };
 
 static struct {
   pthread_mutex_t lock;
-  bool tried;            /* initialised once, with or without success */
+  bool tried;            /* initialisation was tried, with any outcome */
   uint32_t count;
   zocl_driver *drivers[MAX_DRIVERS];
-  char why[512];         /* why there is none */
+  char why[512];         /* the reason if there are no drivers */
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* zeInit or zeInitDrivers was called, with success. */
+/* zeInit or zeInitDrivers was called and succeeded. */
 static atomic_bool initialised;
 
 /* ------------------------------------------------------------------------
@@ -38,17 +38,18 @@ static void driver_free(zocl_driver *driver)
   free(driver);
 }
 
-/* Choose what PoCL 7 looks for at each compilation.  It repeats a load after a
-   loop or a barrier, although the element may have been written since; and it
-   treats loops as if they had barriers, and then runs the code before them twice
-   if a group has one work-item. */
+/* Set options that PoCL 7 reads at each compilation.  By default it repeats a
+   load after a loop or a barrier, although the element may have been written
+   since; and it treats loops as if they had barriers, and then runs the code
+   before them twice if a group has one work-item. */
 static void pocl7_settle(void)
 {
   setenv("POCL_PREGION_VALUE_REMAT", "0", 0);
   setenv("POCL_FORCE_PARALLEL_OUTER_LOOP", "0", 0);
 }
 
-/* A driver for a platform, or NULL with the reason in zocl_last_error. */
+/* Returns a driver for a platform, or NULL with the reason in
+   zocl_last_error. */
 static zocl_driver *driver_new(const zocl_platform *platform)
 {
   zocl_driver *driver = zocl_handle_new(sizeof *driver);
@@ -62,13 +63,13 @@ static zocl_driver *driver_new(const zocl_platform *platform)
                                   NULL);
   platform->cl->clGetPlatformInfo(platform->id, CL_PLATFORM_NAME,
                                   sizeof driver->name - 1, driver->name, NULL);
-  /* Mesa's keeps an event locked while its work is begun, and that is where
-     llvmpipe runs kernels. */
+  /* Mesa holds an event's lock while it starts the event's work, and llvmpipe
+     runs kernels at that point. */
   const bool mesa = strcmp(driver->name, "rusticl") == 0;
   driver->asking_waits = mesa || zocl_knob.asking_waits;
   const char *pocl = strcasestr(driver->version, "pocl");
   if (pocl != NULL) driver->pocl = (unsigned)strtoul(pocl + 4, NULL, 10);
-  if (pocl != NULL && driver->pocl == 0) driver->pocl = 1; /* it does not say */
+  if (pocl != NULL && driver->pocl == 0) driver->pocl = 1; /* unknown */
   if (driver->pocl >= 7) pocl7_settle();
   const char *llvm = strstr(driver->version, "LLVM ");
   if (llvm != NULL) driver->llvm = (unsigned)strtoul(llvm + 5, NULL, 10);
@@ -107,13 +108,14 @@ fail:
   return NULL;
 }
 
-/* PoCL has what the work-items of a group keep across a barrier, and their
-   arrays, on the stack of the thread that runs the group: so many KiB for each
-   of 4096.  Memory is only used as far as a stack is. */
+/* PoCL puts the private arrays of a group's work-items, and the values that
+   they need after a barrier, on the stack of the thread that runs the group:
+   this allows 16 KiB for each of 4096 work-items.  Unused stack takes no
+   memory. */
 enum { THREAD_STACK = 4096 * (16 << 10) };
 
-/* On a thread of its own: PoCL finds its devices with 70 KiB of stack, which
-   the caller may not have (ulimit -s). */
+/* Runs on its own thread: PoCL needs 70 KiB of stack to find its devices, which
+   the caller's thread may not have (ulimit -s). */
 static void initialise(void)
 {
   zocl_platform platforms[MAX_DRIVERS];
@@ -134,7 +136,8 @@ static void initialise(void)
     zocl_fork_watch();
 }
 
-/* Initialise once, whatever the outcome: OpenCL cannot be tried again. */
+/* Initialises once and stores the outcome, since OpenCL cannot be initialised
+   again after a failure. */
 static ze_result_t drivers_ready(void)
 {
   if (zocl_forked())
@@ -164,8 +167,8 @@ ze_result_t zocl_drivers(uint32_t *count, zocl_driver **drivers)
   return ZE_RESULT_SUCCESS;
 }
 
-/* A CPU stands in for a GPU: programs that ask for GPUs alone, as Intel's
-   tests do, are content with whatever runs their kernels.  It is not an NPU. */
+/* A CPU stands in for a GPU: programs that request only GPUs, such as Intel's
+   tests, accept any device that runs their kernels.  It is not an NPU. */
 enum { TYPE_GPU = 0x1, TYPE_NPU = 0x2 };
 
 ze_result_t zocl_Init(ze_init_flags_t flags)
@@ -212,11 +215,11 @@ ze_result_t zocl_DriverGet(uint32_t *count, ze_driver_handle_t *drivers)
 }
 
 /* ------------------------------------------------------------------------
- * What a driver says of itself.
+ * The properties of a driver.
  */
 
-/* What programs may expect.  What is missing of it README.md says; calls of
-   that are answered with UNSUPPORTED_FEATURE. */
+/* The version that programs may expect.  README.md lists what is missing; these
+   calls return UNSUPPORTED_FEATURE. */
 #define API_VERSION ZE_MAKE_VERSION(1, 17)
 
 #define GLOBAL_OFFSET_NAME "ZE_experimental_global_offset"
@@ -276,7 +279,8 @@ ze_result_t zocl_DriverGetProperties(ze_driver_handle_t driver,
 {
   ZOCL_NEED_HANDLE(driver);
   ZOCL_NEED_POINTER(properties);
-  /* Stable for one OpenCL under one version of this driver. */
+  /* The UUID depends only on the OpenCL version and on this driver's
+     version. */
   memset(&properties->uuid, 0, sizeof properties->uuid);
   uint64_t hash = 14695981039346656037u;
   for (const char *p = driver->version; *p != '\0'; p++)
@@ -327,9 +331,9 @@ ze_result_t zocl_DriverGetExtensionProperties(
   return ZE_RESULT_SUCCESS;
 }
 
-/* Where initialisation failed there is no driver to ask, so that the reason
-   is then given without one.  Each is given once, so that none takes an
-   old one for that of a later error that has none. */
+/* `driver` may be NULL if initialisation failed, since no driver exists then.
+   Each description is returned once, so that an old one is not taken for the
+   description of a later error without one. */
 ze_result_t zocl_DriverGetLastErrorDescription(ze_driver_handle_t driver,
                                                const char **text)
 {
@@ -347,12 +351,12 @@ ze_context_handle_t zocl_DriverGetDefaultContext(ze_driver_handle_t driver)
 }
 
 /* ------------------------------------------------------------------------
- * The runtime functions, which use the default driver: the first.  A device is
- * identified by its place in the list that zeDeviceGet returns.
+ * The runtime functions, which use the default driver: the first.  The
+ * identifier of a device is its index in the list that zeDeviceGet returns.
  */
 
-/* The default driver, without a lock; NULL, with the reason in
-   zocl_last_error, before initialisation. */
+/* Returns the default driver without locking; NULL before initialisation, with
+   the reason in zocl_last_error. */
 static zocl_driver *driver_default(void)
 {
   return initialised_check() == ZE_RESULT_SUCCESS ? state.drivers[0] : NULL;

@@ -2,11 +2,11 @@
  * zocl_hierarchy.c - root devices, sub-devices, and which of them are shown.
  * SPDX-License-Identifier: MIT
  *
- * The devices that there are do not depend on the environment but by the
- * knobs of zocl_knob.c: each OpenCL device is one root device or several, and
- * each of these has the sub-devices asked for.  Which of them zeDeviceGet
- * reports, ZE_FLAT_DEVICE_HIERARCHY says first and ZE_AFFINITY_MASK then, in
- * the terms of the former, as the specification has it.
+ * Only the test options of zocl_knob.c change which devices exist: each OpenCL
+ * device becomes one or more root devices, each with the requested number of
+ * sub-devices.  ZE_FLAT_DEVICE_HIERARCHY chooses which of them zeDeviceGet
+ * reports; then ZE_AFFINITY_MASK selects among these, as the specification
+ * says.
  */
 #include "device/zocl_driver.h"
 
@@ -15,7 +15,7 @@
 #include <string.h>
 
 /* ------------------------------------------------------------------------
- * What there is.
+ * All devices.
  */
 
 static void memory_limit(zocl_device *device, uint64_t bytes)
@@ -46,9 +46,9 @@ static zocl_device *device_new(zocl_driver *driver, uint32_t index,
   return device;
 }
 
-/* A part of `root`, with 1/count of its memory.  `id` is the part of the
-   OpenCL device, or NULL where that cannot be divided: then the sub-device is
-   so in name only. */
+/* Makes a sub-device of `root`, with 1/count of its memory.  `id` is the OpenCL
+   sub-device, or NULL if the OpenCL device cannot be divided: then the
+   sub-device shares all cores of its root. */
 static zocl_device *part_new(zocl_device *root, uint32_t number,
                              uint32_t count, cl_device_id id)
 {
@@ -72,8 +72,8 @@ static zocl_device *part_new(zocl_device *root, uint32_t number,
   return part;
 }
 
-/* Divide an OpenCL device by its compute units, as evenly as may be.  False
-   where it cannot be. */
+/* Divides an OpenCL device by its compute units, as evenly as possible.
+   Returns false if that is impossible. */
 static bool divide(const zocl_driver *driver, cl_device_id id, uint32_t count,
                    cl_device_id *ids)
 {
@@ -161,7 +161,7 @@ size_t zocl_hierarchy_ids(const zocl_driver *driver, cl_device_id *ids,
 }
 
 /* ------------------------------------------------------------------------
- * What is shown.
+ * Devices that programs see.
  */
 
 enum hierarchy { COMPOSITE, FLAT, COMBINED };
@@ -182,8 +182,8 @@ static bool hierarchy_choose(enum hierarchy *hierarchy)
   return false;
 }
 
-/* An ordinal at *at, which goes behind it; blanks around are skipped.  An
-   ordinal that is too large names nothing, like any other that is. */
+/* Reads a number at *at and moves *at past it; skips blanks on both sides.  A
+   number that is too large is valid, but matches no device. */
 static bool ordinal_read(const char **at, uint32_t *ordinal)
 {
   char *end;
@@ -195,8 +195,9 @@ static bool ordinal_read(const char **at, uint32_t *ordinal)
   return true;
 }
 
-/* Mark what ZE_AFFINITY_MASK names; all where it is not set.  A device that
-   does not exist is not an error: the mask is for all drivers. */
+/* Marks the devices that ZE_AFFINITY_MASK names, or all if it is not set.  A
+   device that does not exist is not an error, because the mask applies to all
+   drivers. */
 static bool mask_apply(zocl_driver *driver, bool leaves)
 {
   const char *mask = getenv("ZE_AFFINITY_MASK"), *at = mask;
@@ -257,7 +258,7 @@ bool zocl_hierarchy_show(zocl_driver *driver)
     for (uint32_t p = 0; p < root->part_count; p++)
       if (root->parts[p]->shown) root->subs[count++] = root->parts[p];
     if (hierarchy != FLAT) root->sub_count = count;
-    /* A root of which one sub-device is left is that sub-device. */
+    /* If only one sub-device of a root is left, it replaces the root. */
     bool single = count == 1 && root->part_count > 1;
     bool composite = hierarchy == COMPOSITE && !single;
     if (composite ? root->shown || count > 0
@@ -278,7 +279,7 @@ bool zocl_hierarchy_show(zocl_driver *driver)
 }
 
 /* ------------------------------------------------------------------------
- * What connects devices: nothing.
+ * Connections between devices, which do not exist.
  */
 
 ze_result_t zocl_FabricVertexGetExp(ze_driver_handle_t driver, uint32_t *count,

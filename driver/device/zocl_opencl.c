@@ -1,12 +1,12 @@
 /*
- * zocl_opencl.c - finding OpenCL, and what must be true before it is used.
+ * zocl_opencl.c - finding OpenCL, and checking what it needs.
  * SPDX-License-Identifier: MIT
  *
- * The implementations are found as an OpenCL loader finds them: by the files
- * *.icd, each of which names a library.  Doing this here rather than through
- * libOpenCL.so lets us open only those that do not themselves sit on Level
- * Zero, which would call back into the loader that is initialising us and
- * hang there.
+ * Implementations are found as an OpenCL loader finds them: through *.icd
+ * files, each of which names a library.  We do this here rather than through
+ * libOpenCL.so so that we can leave out implementations that use Level Zero
+ * themselves.  They would call back into the loader that is initialising us,
+ * and hang there.
  */
 #include "device/zocl_opencl.h"
 #include "base/zocl_work.h"
@@ -31,26 +31,27 @@
 enum {
   PATH_SIZE = 4096,
   MAX_LIBRARIES = 32,
-  /* PoCL's compilation opens about a dozen files and pipes; it was seen to
-     abort with 12 left, and other threads open some meanwhile. */
+  /* PoCL's compilation opens about a dozen files and pipes.  It was seen to
+     abort with 12 free descriptors, and other threads may open some during the
+     compilation. */
   NEEDED_DESCRIPTORS = 40,
-  /* A kernel's bitcode and code, in a few files, and what its linker writes
-     meanwhile: some 300 KiB for most. */
+  /* Room for a kernel's bitcode and code, in a few files, and for the temporary
+     files of its linker: about 300 KiB for most kernels. */
   NEEDED_BYTES = 4 << 20,
   NEEDED_FILES = 16,
-  /* Where the limit of open files is huge, the top of this many are looked
-     at: plenty to find free ones in. */
+  /* If the limit of open files is huge, only the top of this many descriptors
+     are examined, which is plenty to find free ones. */
   DESCRIPTORS_SEEN = 1 << 16,
-  /* How long exit waits for work in flight, in seconds.  A compilation takes
-     well under one. */
+  /* The time in seconds that exit waits for work in flight.  A compilation
+     takes well under one second. */
   EXIT_SECONDS = 3,
-  /* How long exit waits beyond that for a compilation that has begun: on a
-     machine with much else to do they are slow. */
+  /* The further time that exit waits for a compilation that has begun:
+     compilations are slow on a busy machine. */
   COMPILE_SECONDS = 10
 };
 
 /* ------------------------------------------------------------------------
- * Whether PoCL can compile.
+ * Checks before PoCL compiles.
  */
 
 static bool path_has(const char *program)
@@ -70,8 +71,9 @@ static bool path_has(const char *program)
   return false;
 }
 
-/* Whether that many descriptors are free.  They are taken from below, so that
-   the top ones are nearly always free and this ends at once. */
+/* Returns true if `needed` descriptors are free.  The system hands out the
+   lowest ones first, so the top ones are nearly always free and this ends
+   quickly. */
 static bool descriptors_free(int needed)
 {
   struct rlimit limit;
@@ -83,13 +85,14 @@ static bool descriptors_free(int needed)
   return needed <= 0;
 }
 
-/* Where PoCL keeps what it compiles.  It decides when it is initialised, and
-   so do we; this is how its pocl_cache.c does it, unless it would create a home
-   directory, or share its cache with other users. */
+/* PoCL's cache directory.  PoCL chooses it during initialisation, and so do we,
+   with the rules of its pocl_cache.c, unless PoCL would create a home directory
+   or share its cache with other users. */
 static char cache_path[PATH_SIZE];
 
-/* Have PoCL use a directory for temporary files that only this user enters: it
-   does not work without one.  False with the reason in zocl_last_error. */
+/* Sets PoCL's cache to a directory for temporary files that only this user can
+   enter, because PoCL does not work without one.  Returns false if that fails,
+   with the reason in zocl_last_error. */
 static bool cache_choose_temporary(void)
 {
   const char *tmp = getenv("TMPDIR"), *home = getenv("HOME");
@@ -121,7 +124,8 @@ static bool cache_choose(void)
          cache_choose_temporary();
 }
 
-/* The directory, or the one above it in which it will be made. */
+/* Finds the cache directory, or if it does not exist, its nearest existing
+   parent. */
 static void cache_find(char path[PATH_SIZE])
 {
   memcpy(path, cache_path, PATH_SIZE);
@@ -134,7 +138,8 @@ static void cache_find(char path[PATH_SIZE])
   }
 }
 
-/* Whether files can be made there, or the directory itself be made. */
+/* Returns true if files can be created in the cache directory, or if the
+   directory itself can be created. */
 static bool cache_is_usable(void)
 {
   char path[PATH_SIZE];
@@ -148,8 +153,9 @@ static bool cache_is_usable(void)
   return false;
 }
 
-/* Whether its file system has room for what a kernel is compiled to, most of
-   which is less than a quarter of that. A system that does not tell has. */
+/* Returns true if the file system has room for a compiled kernel; most need
+   less than a quarter of this room.  If the system does not report its free
+   space, assume that there is room. */
 static bool cache_has_room(void)
 {
   char path[PATH_SIZE];
@@ -204,10 +210,11 @@ void zocl_opencl_tidy(void)
 }
 
 /* ------------------------------------------------------------------------
- * Finding it.
+ * Finding OpenCL.
  */
 
-/* Whether the comma list `words` has one that is part of `text`. */
+/* Returns true if an element of the comma-separated list `words` is a part of
+   `text`. */
 static bool list_matches(const char *words, const char *text)
 {
   char word[256];
@@ -223,7 +230,7 @@ static bool list_matches(const char *words, const char *text)
   return false;
 }
 
-/* The first line of an .icd file, without blanks. */
+/* Reads the first line of an .icd file, without blanks. */
 static bool icd_read(const char *path, char *library, size_t cap)
 {
   FILE *f = fopen(path, "re");
@@ -244,7 +251,7 @@ static int is_icd(const struct dirent *entry)
   return n > 4 && strcmp(entry->d_name + n - 4, ".icd") == 0;
 }
 
-/* The names of all vendors' libraries, as malloc'ed strings. */
+/* Lists the names of all vendors' libraries, as malloc'ed strings. */
 static size_t libraries_list(char **libraries)
 {
   static const char vendors[] = "/etc/OpenCL/vendors";
@@ -253,8 +260,8 @@ static size_t libraries_list(char **libraries)
   char path[PATH_SIZE], library[PATH_SIZE];
   struct stat st;
   if (given != NULL && *given != '\0') {
-    /* A directory, an .icd file (bare names mean the usual directory) or a
-       library: what the two common loaders accept. */
+    /* A directory, an .icd file (in the usual directory if the name has no
+       slash) or a library: both common loaders accept these. */
     size_t n = strlen(given);
     if (stat(given, &st) == 0 && S_ISDIR(st.st_mode))
       directory = given;
@@ -283,8 +290,8 @@ static size_t libraries_list(char **libraries)
   return count;
 }
 
-/* Whether a library, already mapped, uses Level Zero itself: Intel's OpenCL
-   for GPUs may, and a PoCL with a Level Zero device does. */
+/* Returns true if a library, already mapped, uses Level Zero itself.  Intel's
+   OpenCL for GPUs may, and PoCL with a Level Zero device does. */
 static bool library_recurses(void *handle)
 {
   struct link_map *map;
@@ -305,8 +312,8 @@ static bool library_recurses(void *handle)
   return access(path, F_OK) == 0;
 }
 
-/* PoCL 6 ends the process in clGetPlatformIDs where it cannot find out what
-   the machine has. */
+/* PoCL 6 ends the process in clGetPlatformIDs if it cannot determine the
+   hardware. */
 static bool machine_is_readable(void)
 {
   bool proc = access("/proc/self/status", R_OK) == 0;
@@ -325,8 +332,8 @@ static void *thread_pass(void *lock)
   return NULL;
 }
 
-/* How many threads PoCL will start: this, or more where only this process is
-   kept to some of the processors. */
+/* Returns the number of threads that PoCL will start, at most `most`.  PoCL may
+   start more if only this process is restricted to some of the processors. */
 static int threads_wanted(int most)
 {
   static const char *const names[] = {"POCL_MAX_PTHREAD_COUNT",
@@ -343,8 +350,8 @@ static int threads_wanted(int most)
   return count < most ? (int)count : most;
 }
 
-/* PoCL ends the process where it cannot start its threads: see whether as many
-   can be had at a time. */
+/* Returns true if as many threads as PoCL needs can exist at once, because PoCL
+   ends the process if it cannot start them. */
 static bool threads_are_there(void)
 {
   enum { MOST = 256 };
@@ -364,7 +371,7 @@ static bool threads_are_there(void)
   return false;
 }
 
-/* The platforms of one library, appended to those there are already. */
+/* Appends the platforms of one library to `platforms`. */
 static size_t library_platforms(const char *name, const char *chosen,
                                 zocl_platform *platforms, size_t cap)
 {
@@ -396,7 +403,7 @@ static size_t library_platforms(const char *name, const char *chosen,
       return 0;
   }
 
-  /* From here on the library stays: OpenCL cannot be shut down. */
+  /* From here on the library stays loaded: OpenCL cannot be shut down. */
   void *(*find)(const char *);
   *(void **)&find = dlsym(handle, "clGetExtensionFunctionAddress");
   cl_int (*get)(cl_uint, cl_platform_id *, cl_uint *) = NULL;
@@ -410,7 +417,8 @@ static size_t library_platforms(const char *name, const char *chosen,
   size_t n = 0;
   for (cl_uint i = 0; i < count && i < 8 && n < cap; i++) {
     platforms[n].id = ids[i];
-    /* cl_khr_icd: every object starts with the address of its functions. */
+    /* cl_khr_icd: every object starts with the address of its function
+       table. */
     platforms[n].cl = *(zocl_cl **)ids[i];
     n++;
   }
@@ -436,7 +444,8 @@ size_t zocl_opencl_platforms(zocl_platform *platforms, size_t cap)
  * Exit.
  */
 
-/* First launches, each with a reference, that may not have begun to run. */
+/* First launches of kernels that may not have begun to run, each with a
+   reference. */
 static struct {
   pthread_mutex_t lock;
   size_t count, room;
@@ -446,8 +455,9 @@ static struct {
   } *launches;
 } first = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Forget those that run by now.  Whether one is being compiled: PoCL has it
-   submitted then, queued before and running after.  The lock is held. */
+/* Removes launches that have begun to run.  Returns true if PoCL is compiling a
+   kernel: the launch is then submitted, while it is queued before that and
+   running afterwards.  Caller holds the lock. */
 static bool first_look(void)
 {
   bool compiling = false;
@@ -496,8 +506,8 @@ static bool compiles_now(void)
   return compiling;
 }
 
-/* Wait for work in flight, a while, once; and some more where the end of the
-   process would come in the midst of a compilation. */
+/* Waits for work in flight for EXIT_SECONDS, unless an earlier wait timed out;
+   then waits up to COMPILE_SECONDS until no compilation is running. */
 static void drain(void)
 {
   static atomic_bool in_vain;
@@ -516,12 +526,12 @@ static void drain_main_thread(void *unused)
   drain();
 }
 
-/* LLVM registers destructors while it compiles, in a build and again in a
-   first launch, which a thread of PoCL does on its own time; and exit handlers
-   run in reverse order.  So a handler of ours that waits for that thread must
-   run before all others.  exit() begins with the thread-local destructors of
-   the thread that calls it, nearly always the main thread; C++ libraries
-   register those with this function of the C library. */
+/* LLVM registers destructors while it compiles, in a build and again in a first
+   launch, which a PoCL thread runs at an unknown time; and exit handlers run in
+   reverse order.  So our handler that waits for that thread must run before all
+   others. exit() begins with the thread-local destructors of the thread that
+   calls it, nearly always the main thread; C++ libraries register these
+   destructors with this function of the C library. */
 extern int __cxa_thread_atexit_impl(void (*)(void *), void *, void *)
     __attribute__((weak));
 extern void *__dso_handle;
@@ -534,7 +544,8 @@ void zocl_opencl_compiles(void)
     __cxa_thread_atexit_impl(drain_main_thread, NULL, &__dso_handle);
 }
 
-/* For an exit from another thread: behind what was registered so far. */
+/* Handles an exit from another thread: this handler runs before all handlers
+   registered so far. */
 void zocl_opencl_compiled(void)
 {
   static atomic_bool once;
