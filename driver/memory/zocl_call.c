@@ -1,12 +1,13 @@
 /*
- * zocl_call.c - functions of ours in the order of a queue of OpenCL.
+ * zocl_call.c - our functions, called in the order of an OpenCL queue.
  * SPDX-License-Identifier: MIT
  *
- * OpenCL calls them native kernels, which devices that are not CPUs do not
- * have.  There the queue waits for a user event of ours, and what tells that
- * it has come so far hands the function to a thread, which completes the event
- * afterwards.  Callbacks of OpenCL are not the place to call it: they may come
- * in a thread that holds locks, and may not wait.
+ * OpenCL calls them native kernels, but devices that are not CPUs do not
+ * support them.  On such a device the queue waits for our user event.  When the
+ * queue reaches it, a callback passes the function to a thread, which completes
+ * the event after the call.  The callback cannot call the function itself:
+ * OpenCL may run callbacks in a thread that holds locks, and they must not
+ * wait.
  */
 #include "memory/zocl_place.h"
 
@@ -14,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Threads that are kept for the next call. */
+/* The number of idle threads retained for later calls. */
 enum { KEPT_IDLE = 4 };
 
 typedef struct call {
@@ -22,13 +23,13 @@ typedef struct call {
   zocl_cl *cl;
   zocl_host_function function;
   cl_event user_event;     /* what the queue waits for */
-  cl_int status;           /* of what is in front of it */
+  cl_int status;           /* of the commands before the call */
   alignas(max_align_t) unsigned char args[];
 } call;
 
 /* Calls that wait for a thread, and threads that wait for a call.  A function
-   may wait for what another does, so that there are as many threads as calls
-   at a time. */
+   may wait for another function's result, so there are as many threads as
+   simultaneous calls. */
 static struct {
   pthread_mutex_t lock;
   pthread_cond_t work;
@@ -37,7 +38,8 @@ static struct {
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER,
           .last = &pool.first};
 
-/* It is called behind what failed, too: others may wait for what it does. */
+/* Calls the function even if an earlier command failed, because others may wait
+   for its effect. */
 static void call_run(call *c)
 {
   c->function(c->args);
@@ -75,8 +77,8 @@ static void CL_CALLBACK call_ready(cl_event event, cl_int status, void *data)
   pthread_mutex_lock(&pool.lock);
   *pool.last = c;
   pool.last = &c->next;
-  /* Where there can be no further thread, one of those there are gets to it;
-     without any, this one has to do. */
+  /* If no further thread can be started, an existing one will run the call;
+     without one, this thread runs it. */
   bool here = false;
   if (++pool.calls > pool.idle) {
     pthread_t thread;
@@ -120,7 +122,7 @@ cl_int zocl_call_enqueue(const zocl_place *place, zocl_host_function function,
   if (error == CL_SUCCESS) {
     error = cl->clEnqueueBarrierWithWaitList(place->queue, 1, &c->user_event,
                                              place->event);
-    /* The callback may come at once, and then this one event is gone. */
+    /* The callback may run immediately, and then `ready` no longer exists. */
     if (error == CL_SUCCESS)
       error = cl->clSetEventCallback(ready, CL_COMPLETE, call_ready, c);
     if (error == CL_SUCCESS) {

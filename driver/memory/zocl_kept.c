@@ -1,13 +1,13 @@
 /*
- * zocl_kept.c - blocks of memory that were freed, for the next.
+ * zocl_kept.c - freed blocks of memory, retained for reuse.
  * SPDX-License-Identifier: MIT
  */
 #include "memory/zocl_kept.h"
 
 #include <stdlib.h>
 
-/* As much is kept as the C library's malloc may keep; and not so many that a
-   search among them takes long. */
+/* Retain as many bytes as the C library's malloc may retain, and few enough
+   blocks that a search among them is fast. */
 enum { KEPT_BYTES = 64 * 1024 * 1024, KEPT_BLOCKS = 8192 };
 
 struct zocl_kept_block {
@@ -23,7 +23,7 @@ size_t zocl_kept_size(size_t size)
   return (size + step - 1) / step * step;
 }
 
-/* The lock is held. */
+/* Caller holds the lock. */
 static void kept_remove(zocl_kept *kept, struct zocl_kept_block *k)
 {
   TAILQ_REMOVE(&kept->list, k, entry);
@@ -32,8 +32,8 @@ static void kept_remove(zocl_kept *kept, struct zocl_kept_block *k)
   free(k);
 }
 
-/* Give the oldest back until `size` bytes more may be kept.  The lock is
-   held. */
+/* Releases the oldest blocks until `size` more bytes may be retained.  Caller
+   holds the lock. */
 static void kept_shrink(zocl_kept *kept, size_t size)
 {
   struct zocl_kept_block *first;

@@ -1,12 +1,12 @@
 /*
- * zocl_memory.c - unified shared memory: what is allocated, and for whom.
+ * zocl_memory.c - unified shared memory: allocations and their owners.
  * SPDX-License-Identifier: MIT
  *
- * Where the memory comes from, and how kernels and queues are given it, is in
- * zocl_memory_host.c for an OpenCL that takes any pointer of the host, else in
- * zocl_memory_usm.c.  In the former case each allocation has whole pages, so
- * that they can be made pages of a file when other processes are to have them:
- * see zocl_memory_share.
+ * The back ends obtain memory and pass it to kernels and queues:
+ * zocl_memory_host.c if OpenCL accepts any host pointer, else
+ * zocl_memory_usm.c.  With the former, each allocation has whole pages, so that
+ * they can be replaced by pages of a file when other processes need them: see
+ * zocl_memory_share.
  */
 #include "memory/zocl_memory.h"
 #include "base/zocl_hook.h"
@@ -22,28 +22,28 @@
 #include <unistd.h>
 
 enum {
-  /* An allocation begins a cache line, so that no two share one. */
+  /* Each allocation begins at a cache line, so that no two share one. */
   DEFAULT_ALIGNMENT = 64,
   /* How long an export waits for commands to end, in milliseconds. */
   EXPORT_MS = 5000,
   /* ZE_RESULT_ERROR_ADDRESS_NOT_FOUND, newer than the oldest headers. */
   ADDRESS_NOT_FOUND = 0x78000021
 };
-/* Intel's drivers take alignments up to 2 MiB pages and conformance tests ask
-   for 8 MiB. */
+/* Intel's drivers accept alignments up to pages of 2 MiB, and conformance tests
+   request 8 MiB. */
 static const size_t max_alignment = (size_t)1 << 30;
 
 typedef zocl_allocation allocation;
 
-/* Allocations do not overlap, so that "one lies wholly before the other" is
-   an order in which an address equals the allocation that it is in. */
+/* Allocations do not overlap, so "lies wholly before" is an order in which an
+   address compares equal to the allocation that contains it. */
 static struct {
   pthread_rwlock_t lock;
   void *root;
   uint64_t last_id;
   _Atomic uint64_t generation;
-  uint32_t commands;     /* running, where device memory is private */
-  allocation *deferred;  /* no longer in the tree, but perhaps in use */
+  uint32_t commands;     /* running, if device memory is private */
+  allocation *deferred;  /* not in the tree, but perhaps in use */
 } live = {.lock = PTHREAD_RWLOCK_INITIALIZER, .generation = 1};
 
 static int allocation_order(const void *left, const void *right)
@@ -54,8 +54,8 @@ static int allocation_order(const void *left, const void *right)
   return 0;
 }
 
-/* A copy of the allocation that `pointer` is in; with `hold`, and where it has
-   a file, with a reference to that. */
+/* Copies the record of the allocation that contains `pointer`.  If `hold`, adds
+   a reference to its file, if it has one. */
 static bool allocation_copy(const void *pointer, bool hold, allocation *found)
 {
   allocation key = {.size = 1};
@@ -95,10 +95,10 @@ uint64_t zocl_memory_generation(void)
 }
 
 /* ------------------------------------------------------------------------
- * Where it comes from.
+ * Memory back ends.
  */
 
-/* The best first, numbered as zocl_knob.memory is. */
+/* The best back end first; zocl_knob.memory is 1 + an index here. */
 static const zocl_memory *const ways[] = {&zocl_memory_host, &zocl_memory_usm,
                                           &zocl_memory_svm};
 enum { WAYS = sizeof ways / sizeof *ways };
@@ -121,7 +121,7 @@ void zocl_memory_choose(zocl_driver *driver, cl_uint count,
   driver->memory = chosen != NULL ? chosen : ways[0];
 }
 
-/* All blocks of some types, for twalk_r. */
+/* All blocks of some types, collected by twalk_r. */
 typedef struct collection {
   const zocl_driver *driver;
   uint32_t types;        /* bits by ze_memory_type_t */
@@ -162,7 +162,7 @@ void **zocl_memory_blocks(const zocl_driver *driver,
 }
 
 /* ------------------------------------------------------------------------
- * The knobs for tests.
+ * Test options.
  */
 
 bool zocl_memory_take(zocl_device *device, uint64_t size)
@@ -293,9 +293,9 @@ bool zocl_memory_usable(const zocl_device *device, const void *pointer)
  * Allocation.
  */
 
-/* Take the allocation of a context that begins at `pointer`, and is freed by
-   the call for `opened` or other memory, out of the tree, and put it among
-   those freed later if `later`.  False where none begins there. */
+/* Removes from the tree the allocation of a context that begins at `pointer`;
+   `opened` says if the call closes IPC memory or frees other memory.  If
+   `later`, defers freeing it.  Returns false if no such allocation exists. */
 static bool detach(const zocl_context *context, void *pointer, bool opened,
                    bool later, allocation **detached)
 {
@@ -326,7 +326,7 @@ static bool detach(const zocl_context *context, void *pointer, bool opened,
   return *detached != NULL;
 }
 
-/* A node of its own, with its memory. */
+/* Frees an allocation that is not in the tree, with its memory. */
 static void dispose(allocation *a)
 {
   size_t bytes = zocl_file_pages(a->size);
@@ -335,8 +335,9 @@ static void dispose(allocation *a)
   if (a->origin != ZOCL_MADE)
     munmap(a->base, bytes);
   else if (a->file != NULL)
-    /* What the allocator gets back is this process's alone again; if that
-       cannot be, it does not get it back. */
+    /* Replace the file's pages, which other processes may map, by private ones
+       before the back end gets the memory back; if that fails, it does not get
+       it back. */
     /* cppcheck-suppress invalidFunctionArg ; there is no file */
     own = mmap(own, bytes, PROT_READ | PROT_WRITE, anew, -1, 0);
   if (a->origin == ZOCL_MADE && own != MAP_FAILED)
@@ -345,7 +346,7 @@ static void dispose(allocation *a)
   free(a);
 }
 
-/* A list of what is not in the tree any more and not used. */
+/* Frees a list of allocations that are not in the tree and no longer used. */
 static void release(allocation *list)
 {
   for (allocation *a = list; a != NULL; a = a->next)
@@ -356,7 +357,7 @@ static void release(allocation *list)
   }
 }
 
-/* Free what was left for later, if no command is under way just now. */
+/* Frees the deferred allocations if no command is running or waiting. */
 static void deferred_release(void)
 {
   pthread_rwlock_rdlock(&live.lock);
@@ -378,8 +379,8 @@ static void deferred_release(void)
   pthread_rwlock_unlock(&live.lock);
 }
 
-/* Make the pages of an allocation pages of a file, with what is in them if
-   `keep`.  What runs meanwhile must not write there. */
+/* Replaces an allocation's pages by pages of a file, with the same content if
+   `keep`.  No command may write to them during the call. */
 static ze_result_t move_to_file(allocation *a, bool keep)
 {
   zocl_file *file;
@@ -412,8 +413,8 @@ static ze_result_t allocate(zocl_context *context, zocl_device *device,
     return zocl_fail(ZE_RESULT_ERROR_UNSUPPORTED_ALIGNMENT,
                      "alignment %zu is not a power of two up to %zu",
                      alignment, max_alignment);
-  /* ze_relaxed_allocation_limits_exp_desc_t lifts the limit; what remains is
-     what the machine has. */
+  /* ze_relaxed_allocation_limits_exp_desc_t lifts the limit per allocation; the
+     memory of the device or the host still limits the size. */
   bool relaxed = false, export = false;
   const ze_external_memory_import_fd_t *import = NULL;
   const ze_base_desc_t *extension = extensions;
@@ -442,7 +443,7 @@ static ze_result_t allocate(zocl_context *context, zocl_device *device,
   allocation *made = malloc(sizeof *made);
   size_t bytes = size;
   if (alignment < DEFAULT_ALIGNMENT) alignment = DEFAULT_ALIGNMENT;
-  /* What is protected must have its pages for itself, too. */
+  /* Private memory needs whole pages too, because it is protected. */
   if (driver->memory->any_pointer || zocl_knob.device_memory_private) {
     if (alignment < ZOCL_PAGE_BYTES) alignment = ZOCL_PAGE_BYTES;
     bytes = zocl_file_pages(size);
@@ -497,8 +498,7 @@ ze_result_t zocl_memory_share(zocl_context *context, const void *pointer,
     return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
                      "%p is in no allocation of this context", pointer);
   if (found->file != NULL) return ZE_RESULT_SUCCESS;
-  /* A command that wrote between the copy and the new pages would be in
-     vain. */
+  /* A write between the copy and the mapping of the new pages would be lost. */
   for (int i = 0; !zocl_work_is_done(); i++) {
     if (i == EXPORT_MS)
       return zocl_fail(ZE_RESULT_ERROR_HANDLE_OBJECT_IN_USE,
@@ -538,7 +538,7 @@ ze_result_t zocl_memory_close(const zocl_context *context, void *pointer)
  * Entry points.
  */
 
-/* All flags of the two descriptors are hints for caches. */
+/* All flags of the two descriptors are hints about caches. */
 enum { DEVICE_FLAGS = 0x7, HOST_FLAGS = 0xf };
 
 ze_result_t zocl_MemAllocHost(ze_context_handle_t context,
@@ -597,9 +597,9 @@ ze_result_t zocl_MemFree(ze_context_handle_t context, void *pointer)
   return ZE_RESULT_SUCCESS;
 }
 
-/* BLOCKING_FREE waits for all commands, since pointers kept in memory are not
-   seen, DEFER_FREE for none: that memory is given back when something is
-   allocated or freed while all is quiet. */
+/* BLOCKING_FREE waits for all commands, since pointers stored in memory are not
+   tracked.  DEFER_FREE does not wait: the memory is freed at a later allocation
+   or free when no command is pending. */
 ze_result_t zocl_MemFreeExt(ze_context_handle_t context,
                             const ze_memory_free_ext_desc_t *desc,
                             void *pointer)

@@ -1,9 +1,9 @@
 /*
- * zocl_memory_host.c - memory where the OpenCL takes any pointer of the host.
+ * zocl_memory_host.c - memory for an OpenCL that accepts any host pointer.
  * SPDX-License-Identifier: MIT
  *
- * It is memory of this process: host, device and shared allocations differ only
- * in what is said of them, and copies and fills are functions of ours.
+ * All memory is memory of this process: host, device and shared allocations
+ * differ only in their reported type.  Our own functions copy and fill it.
  */
 #include "base/zocl_file.h"
 #include "memory/zocl_kept.h"
@@ -12,8 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* PoCL's CPU devices take any pointer, which it does not say before version
-   4. */
+/* PoCL's CPU devices accept any pointer, but report it only since version 4. */
 static bool host_fits(const zocl_driver *driver, cl_device_id id)
 {
   cl_device_svm_capabilities svm = 0;
@@ -26,13 +25,13 @@ static bool host_fits(const zocl_driver *driver, cl_device_id id)
 }
 
 /* ------------------------------------------------------------------------
- * Where it comes from.
+ * Allocation.
  *
- * Large blocks are mapped, and kept when they are freed: to map and unmap one
- * costs several times all else.
+ * Large blocks are mapped, and retained when they are freed, because mapping
+ * and unmapping a block costs several times as much as everything else.
  */
 
-enum { MAPPED_BYTES = 128 * 1024 }; /* large is from here on */
+enum { MAPPED_BYTES = 128 * 1024 }; /* blocks this large are mapped */
 
 static void unmap(const zocl_block *block)
 {
@@ -41,7 +40,7 @@ static void unmap(const zocl_block *block)
 
 ZOCL_KEPT(kept, unmap);
 
-/* MAP_FAILED: no memory. */
+/* Returns MAP_FAILED if out of memory. */
 static char *map(size_t size)
 {
   const int flags = MAP_PRIVATE | MAP_ANONYMOUS;
@@ -49,7 +48,7 @@ static char *map(size_t size)
   return mmap(NULL, size, PROT_READ | PROT_WRITE, flags, -1, 0);
 }
 
-/* Pages so aligned; what surrounds them is given back. */
+/* Maps pages with this alignment, and unmaps the surplus around them. */
 static void *map_aligned(size_t size, size_t alignment)
 {
   size_t more = alignment > ZOCL_PAGE_BYTES ? alignment : 0;
@@ -70,7 +69,7 @@ static void *map_aligned(size_t size, size_t alignment)
 
 static void *host_allocate(zocl_block *block, size_t size, size_t alignment)
 {
-  /* It is all the same for whom. */
+  /* Host memory has no owner: any request may reuse it. */
   *block = (zocl_block){.size = zocl_file_pages(size)};
   if (block->size < MAPPED_BYTES)
     return posix_memalign(&block->at, alignment, block->size) == 0 ? block->at
@@ -102,7 +101,7 @@ const zocl_memory zocl_memory_host = {
   .argument = host_argument};
 
 /* ------------------------------------------------------------------------
- * What streams run.
+ * Functions that streams run.
  */
 
 void zocl_memory_copy(void *args)
@@ -119,13 +118,13 @@ void zocl_memory_fill(void *args)
     memset(to, fill->pattern[0], fill->size);
     return;
   }
-  /* Write the pattern once, then what is there already after itself. */
+  /* Write the pattern once, then copy the filled part after itself. */
   size_t done = fill->pattern_size < fill->size ? fill->pattern_size
                                                 : fill->size;
   memcpy(to, fill->pattern, done);
   while (done < fill->size) {
     size_t n = done < fill->size - done ? done : fill->size - done;
-    /* Blocks that stay in a cache; a multiple of every pattern. */
+    /* Copy blocks that fit into a cache, each a multiple of the pattern. */
     if (n > (size_t)64 * 1024 * fill->pattern_size)
       n = (size_t)64 * 1024 * fill->pattern_size;
     memcpy(to + done, to, n);

@@ -1,28 +1,30 @@
 /*
- * zocl_memory_usm.c - memory where the OpenCL takes only what it gave itself.
+ * zocl_memory_usm.c - memory for an OpenCL that accepts only its own memory.
  * SPDX-License-Identifier: MIT
  *
- * Two ways: Intel's extension for unified shared memory, which tells host,
- * device and shared memory apart, and OpenCL's own fine-grained shared virtual
- * memory, which is shared always.  Copies and fills are commands of OpenCL.
+ * Two back ends: Intel's extension for unified shared memory, which
+ * distinguishes host, device and shared memory; and OpenCL's fine-grained
+ * shared virtual memory, which is always shared.  Copies and fills are OpenCL
+ * commands.
  */
 #include "memory/zocl_kept.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The largest type of OpenCL C, to which any OpenCL aligns what it gives. */
+/* The size of OpenCL C's largest type, to which every OpenCL aligns memory. */
 enum { OWN_ALIGNMENT = 128 };
 
-/* What to ask for to have `size` bytes so aligned; 0: there is not that
-   much. */
+/* Returns the size to request for `size` bytes with this alignment; 0 if that
+   overflows. */
 static size_t room(size_t size, size_t alignment)
 {
   size_t more = alignment > OWN_ALIGNMENT ? alignment : 0;
   return size <= SIZE_MAX - more ? size + more : 0;
 }
 
-/* Where memory so aligned begins in a block; NULL for none. */
+/* Returns the first address in a block with this alignment, or NULL if `block`
+   is NULL. */
 static void *aligned(void *block, size_t alignment)
 {
   char *at = block;
@@ -94,8 +96,8 @@ static void usm_release(const zocl_block *block)
   block->driver->usm.free(block->driver->context, block->at);
 }
 
-/* PoCL 6.0 leaves an object behind for each that it gives back, which makes the
-   next ones slower, too. */
+/* PoCL 6.0 leaks an object for each block that it frees, which also slows down
+   later allocations. */
 ZOCL_KEPT(usm_kept, usm_release);
 
 static void *usm_allocate(zocl_block *block, size_t size, size_t alignment)
@@ -197,7 +199,7 @@ static void *svm_allocate(zocl_block *block, size_t size, size_t alignment)
   bool atomic = true;
   block->size = room(size, alignment);
   if (block->size == 0) return NULL;
-  /* All devices of the context are to have them. */
+  /* All devices of the context must support atomics. */
   for (uint32_t i = 0; i < driver->root_count; i++)
     atomic &= (svm_of(driver, driver->roots[i]->id) & CL_DEVICE_SVM_ATOMICS) !=
               0;
@@ -218,7 +220,7 @@ static cl_int svm_argument(const zocl_driver *driver, cl_kernel kernel,
   return driver->cl->clSetKernelArgSVMPointer(kernel, index, pointer);
 }
 
-/* OpenCL wants each of them by name. */
+/* OpenCL requires a list of all blocks. */
 static cl_int svm_reach(const zocl_driver *driver, cl_kernel kernel,
                         ze_kernel_indirect_access_flags_t indirect,
                         void *const *variables, size_t variable_count)

@@ -1,5 +1,5 @@
 /*
- * zocl_place.c - where a command of OpenCL goes, and what it waits for.
+ * zocl_place.c - the queue of an OpenCL command, and the events it waits for.
  * SPDX-License-Identifier: MIT
  */
 #include "memory/zocl_place.h"
@@ -15,7 +15,7 @@ cl_int zocl_place_wait(const zocl_place *place, cl_event *event)
   return cl->clEnqueueMarkerWithWaitList(place->queue, 0, NULL, event);
 }
 
-/* Where the next of several commands goes. */
+/* Returns the place for the next of several commands. */
 zocl_place zocl_place_step(const zocl_place *place, bool first, bool last)
 {
   zocl_place step = *place;
@@ -32,7 +32,8 @@ static void CL_CALLBACK place_done(cl_event event, cl_int status, void *data)
   free(data);
 }
 
-/* Without a callback nothing tells when it is used no more, and it stays. */
+/* If the callback cannot be set, the memory leaks, because nothing reports when
+   it is unused. */
 void zocl_place_free(const zocl_place *place, cl_event last, void *memory)
 {
   zocl_cl *cl = place->device->driver->cl;

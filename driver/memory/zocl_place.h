@@ -1,6 +1,6 @@
 /*
- * zocl_place.h - where commands go, and copies, fills and functions of ours
- * as commands.
+ * zocl_place.h - the queue and events of a command, and our own copies, fills
+ * and functions as commands.
  * SPDX-License-Identifier: MIT
  */
 #ifndef ZOCL_PLACE_H
@@ -8,8 +8,8 @@
 
 #include "base/zocl_device.h"
 
-/* Where a command of OpenCL goes, what it waits for, and where its own event
-   goes, or NULL. */
+/* The queue of an OpenCL command, the events it waits for, and the address for
+   its own event, or NULL. */
 typedef struct zocl_place {
   const zocl_device *device;
   cl_command_queue queue;
@@ -18,31 +18,32 @@ typedef struct zocl_place {
   cl_event *event;
 } zocl_place;
 
-/* Free malloc'ed memory when `last` is done, the event of the place's last
-   command, which becomes the event of them all. */
+/* Frees malloc'ed memory when `last` is complete, the event of the place's last
+   command, which also becomes the event of the whole place. */
 void zocl_place_free(const zocl_place *place, cl_event last, void *memory);
 
-/* A command that does nothing but wait. */
+/* Enqueues a command that only waits. */
 cl_int zocl_place_wait(const zocl_place *place, cl_event *event);
 
-/* Where the next of several commands goes. */
+/* Returns the place for the next of several commands: only the first one waits,
+   and only the last one has the event. */
 zocl_place zocl_place_step(const zocl_place *place, bool first, bool last);
 
 /* ------------------------------------------------------------------------
- * zocl_call.c: functions of ours in the order of a queue.
+ * zocl_call.c: our functions, called in the order of a queue.
  */
 
 typedef void (*zocl_host_function)(void *args);
 
-/* Have it called with a copy of `args`. */
+/* Has the function called with a copy of `args`. */
 cl_int zocl_call_enqueue(const zocl_place *place, zocl_host_function function,
                          const void *args, size_t size);
 
 /* ------------------------------------------------------------------------
- * zocl_memory_host.c: functions of ours that copy and fill, run in a stream.
+ * zocl_memory_host.c: our functions that copy and fill, run in a stream.
  */
 
-/* Copy; `args` is a zocl_copy. */
+/* Copies; `args` is a zocl_copy. */
 typedef struct zocl_copy {
   void *to;
   const void *from;
@@ -50,10 +51,10 @@ typedef struct zocl_copy {
 } zocl_copy;
 void zocl_memory_copy(void *args);
 
-/* Fill, likewise. */
+/* Fills; `args` is a zocl_fill. */
 enum { ZOCL_OPENCL_PATTERN = 128 }; /* the largest OpenCL type, double16 */
-/* How large a pattern the queues of that group take: those that only copy
-   what an OpenCL does. */
+/* Returns the largest pattern that queues of that group accept: queues that
+   only copy accept the patterns that OpenCL accepts. */
 static inline size_t zocl_pattern_max(uint32_t ordinal)
 {
   return ordinal == 0 ? SIZE_MAX : ZOCL_OPENCL_PATTERN;
@@ -65,17 +66,17 @@ typedef struct zocl_fill {
 } zocl_fill;
 void zocl_memory_fill(void *args);
 
-/* Copy of a box of rows, likewise.  Pitches in bytes. */
+/* Copies a box of rows; `args` is a zocl_copy_region.  Pitches are in bytes. */
 typedef struct zocl_copy_region {
   void *to;
   const void *from;
-  ze_copy_region_t to_region, from_region; /* extents are from_region's */
+  ze_copy_region_t to_region, from_region; /* from_region has the size */
   uint32_t to_pitch, to_slice, from_pitch, from_slice;
 } zocl_copy_region;
 void zocl_memory_copy_region(void *args);
 
 /* ------------------------------------------------------------------------
- * zocl_transfer.c: the same put into a queue as commands of OpenCL.
+ * zocl_transfer.c: the same operations enqueued as OpenCL commands.
  */
 
 typedef cl_int (*zocl_transfer)(const zocl_place *place, const void *args,

@@ -2,9 +2,10 @@
  * zocl_storage.c - memory for program-scope variables.
  * SPDX-License-Identifier: MIT
  *
- * Since the OpenCL caches what it compiles by its content, the same module is
- * to get the same addresses in each process, as far as they are free and the
- * OpenCL takes them; else it is shared memory.
+ * OpenCL caches compiled code by its content, and the code contains the
+ * addresses of variables.  So a module gets the same addresses in every
+ * process, if they are free and OpenCL accepts any pointer; otherwise its
+ * variables are in shared memory.
  */
 #include "memory/zocl_storage.h"
 
@@ -12,14 +13,14 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* All storage that is memory of a driver. */
+/* All storage that a driver allocated. */
 static struct {
   pthread_mutex_t lock;
   zocl_storage *first;
 } allocated = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* A part of the address space in which systems put nothing by themselves,
-   and which the sanitizers leave to programs; slots of it by hash. */
+/* A part of the address space that systems do not use on their own and that
+   sanitizers leave to programs, divided into slots chosen by hash. */
 static const uintptr_t area = (uintptr_t)0x7e8000000000u;
 enum { SLOT_BITS = 22, SLOT_SHIFT = 16, SLOT_TRIES = 64 };
 
@@ -30,7 +31,7 @@ static void *map(void *wanted, size_t size, int flags)
   return mmap(wanted, size, PROT_READ | PROT_WRITE, flags, -1, 0);
 }
 
-/* Make it memory of the device's driver. */
+/* Allocates the storage as memory of the device's driver. */
 static bool storage_allocate(zocl_storage *made, zocl_device *device)
 {
   made->block = (zocl_block){.driver = device->driver,

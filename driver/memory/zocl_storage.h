@@ -11,18 +11,19 @@ typedef struct zocl_storage {
   atomic_uint refs;
   char *base;
   size_t size;
-  zocl_block block;      /* whose memory this is; without a driver: mapped */
-  struct zocl_storage *next; /* of those with a driver */
+  zocl_block block;      /* the memory; if it has no driver: mapped */
+  struct zocl_storage *next; /* in the list of storage with a driver */
 } zocl_storage;
 
-/* So many zeros, at an address that is the same for the same hash where that
-   is possible; NULL: out of memory. */
+/* Returns `size` zeroed bytes, if possible at an address that depends only on
+   the hash; NULL: out of memory. */
 zocl_storage *zocl_storage_new(zocl_device *device, uint64_t hash,
                                size_t size);
 zocl_storage *zocl_storage_ref(zocl_storage *storage); /* NULL is allowed, */
 void zocl_storage_unref(zocl_storage *storage);        /* here too */
 
-/* Whether a pointer is to memory of some driver's for variables. */
+/* Returns true if `pointer` points into memory that a driver allocated for
+   variables. */
 bool zocl_storage_has(const void *pointer);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * zocl_transfer.c - copies and fills that the OpenCL does.
+ * zocl_transfer.c - copies and fills as OpenCL commands.
  * SPDX-License-Identifier: MIT
  *
- * For memory that functions of ours may not touch.  Each becomes one command
- * of the queue or several, of which the first waits for what the whole waits
- * for and the last tells that all is done: the queue is in order.
+ * For memory that our own functions cannot access.  Each operation becomes one
+ * or more commands of the queue.  The first command waits for the operation's
+ * events, and the last one signals that it is complete: the queue is in order.
  */
 #include "memory/zocl_memory.h"
 
@@ -20,15 +20,16 @@ cl_int zocl_transfer_copy(const zocl_place *place, const void *args,
   return place->device->driver->memory->copy(&only, c->to, c->from, c->size);
 }
 
-/* Whether each of `size` bytes is the same. */
+/* Returns true if all `size` bytes are the same. */
 static bool is_uniform(const unsigned char *bytes, size_t size)
 {
   return memcmp(bytes, bytes + 1, size - 1) == 0;
 }
 
-/* OpenCL fills what is aligned to the pattern.  What is not begins and ends
-   with smaller patterns, and has a rotated one between them.  Where it takes no
-   pattern as large, what has been filled is copied to what follows. */
+/* OpenCL fills only memory that is aligned to the pattern.  An unaligned fill
+   begins and ends with smaller patterns, with a rotated pattern in between.  If
+   OpenCL accepts no pattern of this size, the part that is already filled is
+   copied to the part after it. */
 cl_int zocl_transfer_fill(const zocl_place *place, const void *args,
                           size_t args_size)
 {
@@ -39,7 +40,7 @@ cl_int zocl_transfer_fill(const zocl_place *place, const void *args,
       place->device->driver->narrow_fills ? 4 : ZOCL_OPENCL_PATTERN;
   size_t whole = f->pattern_size;
   if (f->size == 0) return zocl_place_wait(place, place->event);
-  /* Not for OpenCL, but memory of the host, perhaps. */
+  /* OpenCL did not allocate it; it may be host memory. */
   if (!zocl_memory_find(f->to, &type))
     return zocl_call_enqueue(place, zocl_memory_fill, args, args_size);
   if (is_uniform(f->pattern, whole)) whole = 1;
@@ -48,7 +49,8 @@ cl_int zocl_transfer_fill(const zocl_place *place, const void *args,
     unsigned char pattern[ZOCL_OPENCL_PATTERN];
     char *to = (char *)f->to + at;
     size_t left = f->size - at, unit = whole;
-    size_t there = whole > most ? at - at % whole : 0; /* to be copied */
+    size_t there = whole > most ? at - at % whole : 0; /* bytes to copy from
+                                                          before `to` */
     while (unit > left || unit > most || (uintptr_t)to % unit != 0) unit /= 2;
     for (size_t i = 0; i < unit; i++) pattern[i] = f->pattern[(at + i) % whole];
     n = there > 0       ? there < left ? there : left
@@ -61,7 +63,7 @@ cl_int zocl_transfer_fill(const zocl_place *place, const void *args,
   return error;
 }
 
-/* Rows that follow each other in both places are one copy. */
+/* Rows that are contiguous in both places are copied at once. */
 cl_int zocl_transfer_copy_region(const zocl_place *place, const void *args,
                                  size_t args_size)
 {
