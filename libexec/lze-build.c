@@ -1,25 +1,24 @@
 /*
- * lze-build.c - builds modules for the driver, to see whether they can be.
+ * lze-build.c - builds modules for the driver, to find out if that works.
  * SPDX-License-Identifier: MIT
  *
  *   lze-build <task       builds one module
- *   lze-build --serve     builds those that come over the socket that is
+ *   lze-build --serve     builds modules received through the socket that is
  *                         descriptor 3
  *
- * The driver has a module built here before it builds it for the first time,
- * because compilers may end their process or never come back.  It does what
- * the driver would do, with the driver's own code: builds the program, makes
- * every kernel, gives them arguments and has them compiled, for more group
- * sizes, too, as PoCL lists them.  No kernel is run.  What a task is
- * made of zocl_task says.
- * A process that builds ends with status 0 where all went well, else with the
- * reason on its standard error, or as the compilers wish.
+ * The driver has a module built here before it builds the module for the first
+ * time, because a compiler may crash or hang. lze-build does what the driver
+ * would do, with the driver's own code: it builds the program, makes every
+ * kernel, sets its arguments and compiles it, also for further group sizes in
+ * PoCL's notation.  It runs no kernel. zocl_task describes a task.  A building
+ * process exits with status 0 if it succeeded; otherwise it writes the reason
+ * to standard error, or ends as the compiler makes it end.
  *
- * As a server it is two processes.  The first one, without any OpenCL, ends
- * the second when the driver's process has ended; the second one loads OpenCL
- * and its library of built-ins and forks for each module, while it has one
- * thread only.  Where a device is no CPU there is no server: what the OpenCL
- * has there is not a fork's, though it may have no thread.
+ * A server consists of two processes.  The first does not use OpenCL; it ends
+ * the second when the driver's process has ended.  The second loads OpenCL and
+ * its library of built-ins, and forks for each module as long as it has only
+ * one thread.  It runs only if all devices are CPUs, because a fork cannot use
+ * the OpenCL state of other devices, even if OpenCL started no thread.
  */
 #include "device/zocl_driver.h"
 #include "device/zocl_opencl.h"
@@ -52,7 +51,7 @@
  * One module.
  */
 
-/* The device of that platform and that name. */
+/* Returns the device with that platform version and name, or NULL. */
 static zocl_device *device_find(const char *version, const char *name)
 {
   zocl_driver *drivers[16];
@@ -69,7 +68,7 @@ static zocl_device *device_find(const char *version, const char *name)
   return NULL;
 }
 
-/* Where memory runs out, this process goes first. */
+/* Makes this process the first to be killed when memory runs out. */
 static void volunteer(void)
 {
   int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -78,7 +77,8 @@ static void volunteer(void)
   close(fd);
 }
 
-/* The text at *p, of so many bytes with its NUL, before `end`; NULL else. */
+/* Returns the text at *p, of `size` bytes with its NUL, if it ends before
+   `end`, and moves *p past it; else NULL. */
 static const char *text_next(const char **p, const char *end, uint64_t size)
 {
   const char *text = *p;
@@ -88,8 +88,8 @@ static const char *text_next(const char **p, const char *end, uint64_t size)
   return text;
 }
 
-/* Build what `task`, of so many bytes, says; false with the reason in log, or
-   kept as the last error. */
+/* Builds the module of `task`, which has `size` bytes.  Returns false with the
+   reason in log or as the last error. */
 static bool task_build(const char *task, size_t size, tool_text *log)
 {
   zocl_task head;
@@ -106,13 +106,13 @@ static bool task_build(const char *task, size_t size, tool_text *log)
   if (shapes == NULL || head.binary_size != (uint64_t)(end - p)) return false;
   if (*shapes != '\0') setenv("POCL_BINARY_SPECIALIZE_WG", shapes, 1);
   zocl_device *device = device_find(version, name);
-  /* No kernel runs here, and the threads whose stacks would be asked for may be
-     gone. */
+  /* No kernel runs here, so the stack size of PoCL's threads does not matter,
+     and the threads may be gone. */
   if (device != NULL) atomic_store(&device->driver->stack, SIZE_MAX);
   return device != NULL && zocl_module_try(device, p, (size_t)(end - p), log);
 }
 
-/* Do the task in that file, and end. */
+/* Performs the task in that file, and ends the process. */
 static _Noreturn void task_do(int file)
 {
   size_t size = 0;
@@ -124,21 +124,21 @@ static _Noreturn void task_do(int file)
     fputs(log.text, stderr);
   else if (!ok)
     fprintf(stderr, "%s\n", zocl_last_error());
-  /* Without the destructors of compilers, which would have to wait for their
-     threads. */
+  /* Skip the destructors of compilers, which would wait for their threads. */
   fflush(NULL);
   _exit(ok ? 0 : 1);
 }
 
 /* ------------------------------------------------------------------------
- * Threads.  PoCL starts some that run kernels, of which there are none here;
- * they would keep this process from forking.  So those that PoCL starts in a
- * server end as soon as they are idle, with the mutex unlocked.  The driver's
- * and any other OpenCL's stay, and then there is no server.
+ * Threads.  PoCL starts threads to run kernels.  No kernel runs here, but the
+ * threads would prevent this process from forking.  So in a server, threads
+ * that PoCL starts end as soon as they are idle, with the mutex unlocked.
+ * Threads of the driver and of any other OpenCL stay, and then this process
+ * cannot be a server.
  */
 
 static bool serving;
-static _Thread_local bool is_passing; /* to end when idle */
+static _Thread_local bool is_passing; /* it ends when idle */
 
 typedef struct thread_start {
   void *(*function)(void *);
@@ -191,16 +191,16 @@ pthread_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex)
 }
 
 /* ------------------------------------------------------------------------
- * Built-ins.  LLVM takes half a second to read PoCL's library of them, and a
- * module uses a few.  So in a server the functions of LLVM below, which PoCL
- * calls, are found here first: the library is opened only, and a function is
- * read when PoCL looks it up.  The machine code comes out the same.  An LLVM
- * whose functions have other names reads it all.
+ * Built-ins.  LLVM takes half a second to read PoCL's library of built-ins, and
+ * a module uses only a few of them.  So a server overrides the LLVM functions
+ * below, which PoCL calls: they only open the library, and read a function when
+ * PoCL looks it up.  The machine code is the same.  An LLVM that gives its
+ * functions other names reads the whole library.
  */
-#ifdef __x86_64__ /* how objects of C++ are returned */
+#ifdef __x86_64__ /* the C++ ABI for returned objects */
 
 /* parseIRFile, whose last argument is a function up to LLVM 15 and an object
-   from 16 on. */
+   since LLVM 16. */
 #define PARSE                                                                \
   "_ZN4llvm11parseIRFileENS_9StringRefERNS_12SMDiagnosticERNS_11LLVMContext" \
   "ENS_"
@@ -221,13 +221,13 @@ typedef void **parse_16(void **module, const char *path, size_t size,
                         void *diagnostic, void *context, void *callbacks);
 typedef void *get_function(const void *module, const char *name, size_t size);
 
-/* The getFunction of an LLVM that has opened a library so, and its
+/* Functions of the LLVM that opened the library lazily: its getFunction and its
    materialize. */
 static get_function *lazy_get;
 static void **(*lazy_read)(void **error, void *function);
 
-/* What is called `name` where this address is, or in what that needs: there may
-   be several LLVMs. */
+/* Returns the symbol `name` of the library that contains the address `caller`,
+   or of a library it depends on: there may be several LLVMs in this process. */
 static void *real_find(const void *caller, const char *name)
 {
   Dl_info info;
@@ -239,7 +239,7 @@ static void *real_find(const void *caller, const char *name)
   return found != NULL ? found : dlsym(RTLD_NEXT, name);
 }
 
-/* The same of what has to be there, as it was called. */
+/* Does the same for a symbol that was called and so must exist. */
 static void *real_need(const void *caller, const char *name)
 {
   void *found = real_find(caller, name);
@@ -250,8 +250,8 @@ static void *real_need(const void *caller, const char *name)
   return found;
 }
 
-/* Open the module in a file, if that is PoCL's library; false where it is not,
-   or cannot be had so. */
+/* Opens the module in a file lazily if it is PoCL's library.  Returns false if
+   it is not, or if that is impossible. */
 static bool library_open(const void *caller, const char *path, size_t size,
                          void *context, void **module)
 {
@@ -301,7 +301,7 @@ __attribute__((visibility("default"))) get_function module_get __asm__(GET);
 void *module_get(const void *module, const char *name, size_t size)
 {
   static _Thread_local const void *base;
-  static _Thread_local get_function *get; /* of what is there */
+  static _Thread_local get_function *get; /* of the caller's LLVM */
   const void *caller = __builtin_return_address(0);
   Dl_info info = {0};
   if (dladdr(caller, &info) == 0 || info.dli_fbase != base) {
@@ -310,7 +310,8 @@ void *module_get(const void *module, const char *name, size_t size)
   }
   void *found = get(module, name, size), *error = NULL;
   if (found != NULL && get == lazy_get) lazy_read(&error, found);
-  /* The lowest bit says, in some LLVMs, that it was not looked at. */
+  /* In some LLVMs, the lowest bit of an error means only that it was not
+     checked. */
   if ((uintptr_t)error > 1) {
     fprintf(stderr, "PoCL's %.*s cannot be read\n", (int)size, name);
     _exit(1);
@@ -320,7 +321,8 @@ void *module_get(const void *module, const char *name, size_t size)
 
 #endif
 
-/* Whether this process has one thread; those that end get some time. */
+/* Returns true if this process has one thread; waits a while for threads that
+   are ending. */
 static bool is_single(void)
 {
   for (int ms = 0; ms < 1000; ms++) {
@@ -342,14 +344,15 @@ static bool is_single(void)
 
 enum {
   SOCKET = 3,
-  MOST_JOBS = 16, /* at a time; the others wait in the socket */
-  /* Without work for so long it goes; the next module starts another. */
+  MOST_JOBS = 16, /* at a time; others wait in the socket */
+  /* The server ends after this time without work; the next module starts
+     another. */
   IDLE_MS = 300000
 };
 
 static struct job {
-  pid_t pid;       /* 0: there is none; it leads a process group */
-  int answer;      /* the socket on which somebody waits */
+  pid_t pid;       /* 0: unused; it leads a process group */
+  int answer;      /* the socket on which the client waits */
   int64_t limit;   /* ms */
   bool late;
 } jobs[MOST_JOBS];
@@ -361,7 +364,7 @@ static int64_t now_ms(void)
   return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* Whether these drivers have no other devices than CPUs. */
+/* Returns true if all devices of these drivers are CPUs. */
 static bool are_cpus(zocl_driver *const *drivers, uint32_t count)
 {
   for (uint32_t i = 0; i < count; i++)
@@ -370,9 +373,9 @@ static bool are_cpus(zocl_driver *const *drivers, uint32_t count)
   return true;
 }
 
-/* Have PoCL load its library of built-ins, with a program that cannot be
-   linked, so that it is not kept in PoCL's cache and does the same each
-   time.  False where this process may not fork. */
+/* Makes PoCL load its library of built-ins.  It builds a program that cannot be
+   linked, so that PoCL does not cache it and repeats the work every time.
+   Returns false if this process may not fork. */
 static bool warm_up(void)
 {
   static const char text[] =
@@ -426,7 +429,7 @@ static void job_answer(struct job *job, zocl_outcome what, int status)
   close(job->answer);
 }
 
-/* Ended with all that it has started. */
+/* Kills a job with all processes that it has started. */
 static void job_kill(struct job *job)
 {
   kill(-job->pid, SIGKILL);
@@ -439,7 +442,7 @@ static _Noreturn void leave(void)
   _exit(0);
 }
 
-/* In a fork. */
+/* Runs in the fork. */
 static _Noreturn void job_do(const int files[ZOCL_JOB_FILES], int seconds,
                              int signals, pid_t parent)
 {
@@ -467,21 +470,21 @@ static void job_start(struct job *job, const int files[ZOCL_JOB_FILES],
   *job = (struct job){.answer = files[ZOCL_JOB_ANSWER],
                       .limit = now_ms() + (int64_t)TOOL_WAITING * 1000 *
                                               seconds};
-  /* Without one thread no fork: who waits is told by the socket's end. */
+  /* Never fork with several threads; closing the socket informs the client. */
   if (!is_single()) leave();
   pid_t pid = fork();
   if (pid == 0) job_do(files, seconds, signals, own);
   if (pid < 0)
     job_answer(job, ZOCL_ANSWER_REFUSED, 0);
   else {
-    setpgid(pid, pid); /* here and there: before either goes on */
+    setpgid(pid, pid); /* in both processes: before either continues */
     job->pid = pid;
   }
   close(files[ZOCL_JOB_TASK]);
   close(files[ZOCL_JOB_MESSAGES]);
 }
 
-/* Take a job from the socket. */
+/* Takes a job from the socket. */
 static void job_receive(struct job *job, int signals)
 {
   union {
@@ -505,13 +508,13 @@ static void job_receive(struct job *job, int signals)
   job_start(job, files, wanted.seconds, signals);
 }
 
-/* Tell of the processes that have ended. */
+/* Reports the processes that have ended. */
 static void jobs_reap(void)
 {
   siginfo_t info;
   for (;;) {
     info.si_pid = 0;
-    /* It is not waited for yet, so that its number is not another's. */
+    /* Do not reap the process yet, so that its number is not reused. */
     if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
         info.si_pid == 0)
       return;
@@ -585,8 +588,8 @@ static _Noreturn void serve(void)
  * The first process of a server.
  */
 
-/* A descriptor that can be read once the process at the other end of the socket
-   has ended; -1 where the kernel has none. */
+/* Returns a descriptor that becomes readable once the process at the other end
+   of the socket has ended; -1 if the kernel does not support that. */
 static int host_open(pid_t *host)
 {
   struct ucred peer;
@@ -607,8 +610,9 @@ static void wait_ended(pid_t pid)
   kill(pid, SIGKILL);
 }
 
-/* Where a fork of the driver's process has a copy of its end of the socket,
-   that is not closed with the process: so both are watched. */
+/* Waits for the end of either the socket or the driver's process.  Both are
+   watched because a fork of the driver's process may have a copy of its end of
+   the socket, which then stays open when the driver's process ends. */
 static _Noreturn void watch(void)
 {
   enum { LOOK_MS = 10000 };
