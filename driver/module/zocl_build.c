@@ -2,12 +2,12 @@
  * zocl_build.c - from SPIR-V to an OpenCL program that kernels are made of.
  * SPDX-License-Identifier: MIT
  *
- * Compilers end their process on much that is valid SPIR-V: by assertion, by
- * a fault, or never.  So what was not built before is built first by the
- * program lze-build, in a process of its own, which does all that may end a
- * process but run a kernel.  What it survives is remembered as good, on disk
- * and in this process, and built at once the next time; PoCL then finds what
- * lze-build had it compile in its own cache.
+ * Much valid SPIR-V makes compilers fail an assertion, crash or hang.  So new
+ * code is first built by the program lze-build in another process, which does
+ * everything that may end a process except running a kernel.  Code that
+ * survives is recorded as good, on disk and in this process, and is built
+ * directly the next time; PoCL then finds in its own cache what it compiled for
+ * lze-build.
  */
 #include "module/zocl_build.h"
 #include "module/zocl_server.h"
@@ -23,7 +23,7 @@
  * Building, in this process.
  */
 
-/* Whether OpenCL's compiler takes the flag of n bytes at p. */
+/* Returns true if OpenCL's compiler accepts the flag of n bytes at p. */
 static bool flag_is_opencl(const char *p, size_t n, bool source)
 {
   return (n > 3 && strncmp(p, "-cl", 3) == 0) ||
@@ -34,7 +34,8 @@ static bool flag_is_opencl(const char *p, size_t n, bool source)
          (source && n == 7 && strncmp(p, "-Werror", 7) == 0);
 }
 
-/* Level Zero's own need not be known, and Intel's compiler has these two. */
+/* Any flag of Level Zero is accepted, supported or not, and two flags of
+   Intel's compiler. */
 bool zocl_flags_check(const char *flags, bool source, tool_text *log)
 {
   const char *p = flags;
@@ -54,8 +55,8 @@ bool zocl_flags_check(const char *flags, bool source, tool_text *log)
   return good;
 }
 
-/* Level Zero's build flags in OpenCL's words; those without a counterpart are
-   dropped, as the specification allows of flags a driver does not know. */
+/* Translates Level Zero's build flags to OpenCL's.  Drops flags without a
+   counterpart, since the specification lets drivers ignore flags. */
 static void flags_translate(const char *flags, bool source,
                             tool_text *options)
 {
@@ -80,7 +81,7 @@ static void flags_translate(const char *flags, bool source,
   }
 }
 
-/* The program, not yet built; NULL with the reason in log. */
+/* Returns the program, not yet built; NULL with the reason in log. */
 static cl_program program_new(zocl_module *module, tool_text *log)
 {
   zocl_device *device = module->device;
@@ -124,14 +125,14 @@ bool zocl_build_here(zocl_module *module, tool_text *log)
   if (!module->source && !zocl_lower(module, log)) return false;
   module->program = program_new(module, log);
   if (module->program == NULL) return false;
-  /* Without kernel-arg-info PoCL takes a pointer set for a scalar and dies
-     of it. */
+  /* Without kernel-arg-info PoCL treats a pointer argument as a scalar and
+     crashes. */
   tool_text_add(&options, "%s-cl-kernel-arg-info",
                 device->takes_il || module->source ? ""
                                                    : "-x spir -spir-std=1.2 ");
   flags_translate(module->flags, module->source, &options);
-  /* Keeps apart, in PoCL's cache, what was compiled without the variables that
-     the driver sets for PoCL 7. */
+  /* Lets PoCL's cache distinguish code that was compiled without the variables
+     that the driver sets for PoCL 7. */
   if (device->driver->pocl >= 7)
     tool_text_add(&options, " -DZOCL_POCL_SETTINGS=2");
   zocl_opencl_compiles();
@@ -163,16 +164,16 @@ bool zocl_build_here(zocl_module *module, tool_text *log)
 }
 
 /* ------------------------------------------------------------------------
- * What is known to be good.
+ * Code that is known to be good.
  */
 
 static struct {
   pthread_mutex_t lock;
-  cache_key *keys;       /* of this process, where there is no other cache */
+  cache_key *keys;       /* of this process, in addition to the disk */
   size_t count, room;
 } good = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* What was built, by what, for what. */
+/* Returns a key of the code, the tools that build it, and the device. */
 static cache_key good_key(const zocl_module *module)
 {
   const zocl_device *device = module->device;
@@ -222,14 +223,14 @@ static void good_add(const cache_key *key)
  */
 
 enum {
-  /* Seconds of processor time; big modules were seen to take five, and one
-     never to end. */
+  /* The limit in seconds of processor time.  Large modules were seen to take
+     five seconds, and one never ended. */
   DEFAULT_LIMIT = 60,
   MAX_LIMIT = 86400
 };
 
-/* Where lze-build is: below the directory of this library, or of one or two
-   above, as they are installed. */
+/* Finds lze-build, in libexec/lze below this library's directory or below one
+   of the two directories above it. */
 static bool helper_find(char path[PATH_MAX], tool_text *log)
 {
   char directory[PATH_MAX];
@@ -252,7 +253,8 @@ static bool helper_find(char path[PATH_MAX], tool_text *log)
   return false;
 }
 
-/* The limit in seconds; 0 where the user wants no trial, -1 for nonsense. */
+/* Returns the limit in seconds; 0 if the user wants no trial, -1 if the setting
+   is invalid. */
 static int helper_limit(tool_text *log)
 {
   const char *text = secure_getenv("LZE_BUILD_SECONDS");
@@ -273,7 +275,7 @@ bool zocl_build_is_tried(void)
   return limit != 0;
 }
 
-/* A task as lze-build takes it, malloc'ed; NULL without memory. */
+/* Returns a task for lze-build, malloc'ed; NULL: out of memory. */
 static void *task_new(const zocl_module *module, const char *shapes,
                       size_t *size)
 {
@@ -297,8 +299,8 @@ static void *task_new(const zocl_module *module, const char *shapes,
   return task;
 }
 
-/* `shapes`, if not NULL, are the group sizes to compile for as well.  Where
-   there is no server, in a new process. */
+/* Has lze-build build the module, in the server if there is one, else in a new
+   process.  `shapes`, if not NULL, lists further group sizes to compile. */
 static bool helper_run(const zocl_module *module, const char *shapes,
                        int limit, tool_text *log)
 {
@@ -316,8 +318,8 @@ static bool helper_run(const zocl_module *module, const char *shapes,
     tool_text said = {0};
     unsigned char *output =
         tool_run(arguments, task, size, limit, NULL, NULL, &ignored, &said);
-    /* What compilers say of what they can build comes again when this process
-       builds it. */
+    /* If the build succeeds, drop the messages, because they appear again when
+       this process builds the module. */
     if (output == NULL) tool_text_append(log, &said);
     if (output != NULL) served = ZOCL_SERVED_FINE;
     free(said.text);
@@ -339,7 +341,8 @@ ze_result_t zocl_DriverExpectModule(zocl_driver *driver)
   return ZE_RESULT_SUCCESS;
 }
 
-/* What the server would begin with is done here while it starts. */
+/* Lowers and translates the module while the server starts; the server's build
+   would begin with these steps. */
 static bool translate_ahead(zocl_module *module, tool_text *log)
 {
   char path[PATH_MAX];
@@ -349,7 +352,7 @@ static bool translate_ahead(zocl_module *module, tool_text *log)
          (zocl_lower(module, log) && zocl_translate(module, log));
 }
 
-/* Build the module in a process of its own, unless that went well before. */
+/* Tries the module in another process, unless an earlier trial succeeded. */
 static bool try_once(zocl_module *module, const cache_key *key, int limit,
                      tool_text *log)
 {
@@ -363,9 +366,9 @@ static bool try_once(zocl_module *module, const cache_key *key, int limit,
   return fine;
 }
 
-/* Build what this process has not built yet.  One thread and one process at a
-   time: PoCL writes a program to its cache in place, and another that builds
-   the same one then reads a part of it and fails. */
+/* Builds code that this process has not built yet.  Only one thread of one
+   process may do so at a time: PoCL writes a program to its cache in place, and
+   another build of the same program would read an incomplete file and fail. */
 static bool build_first(zocl_module *module, const cache_key *key, int limit,
                         tool_text *log)
 {
@@ -384,12 +387,12 @@ static bool build_first(zocl_module *module, const cache_key *key, int limit,
 }
 
 /* ------------------------------------------------------------------------
- * Programs that several modules have.
+ * Programs that several modules share.
  */
 
-/* To read a module that was built before takes PoCL 1.3 ms, or 20 where it runs
-   llvm-spirv, one thread at a time.  What another module of the same code has
-   serves as well, as does what the last ones had that are gone. */
+/* PoCL takes 1.3 ms to read a module that was built before, or 20 ms if it runs
+   llvm-spirv, in one thread at a time.  So modules with the same code share a
+   program, and the programs of recently destroyed modules are retained. */
 struct zocl_program {
   zocl_program *next;
   cache_key key;
@@ -400,15 +403,16 @@ struct zocl_program {
   size_t modules;
 };
 
-enum { IDLE_PROGRAMS = 8 }; /* at most, that no module has */
+enum { IDLE_PROGRAMS = 8 }; /* at most, without a module */
 
 static struct {
   pthread_mutex_t lock;
-  zocl_program *first;   /* in use or used last */
+  zocl_program *first;   /* most recently added or released first */
 } programs = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Whether its code is the same in every module of that origin.  Variables have
-   addresses of their own in it, and OpenCL C is described by its program. */
+/* Returns true if every module of that origin has the same code.  The code of a
+   module with variables contains their addresses, and a module of OpenCL C
+   needs its own program for its description. */
 static bool is_shareable(const zocl_module *module)
 {
   return !module->source && module->global_count == 0 &&
@@ -433,7 +437,8 @@ static bool program_take(zocl_module *module, const cache_key *key,
   return true;
 }
 
-/* What another thread has offered meanwhile stays beside it. */
+/* Lets other modules share the program.  If another thread has added the same
+   program, both stay. */
 static void program_offer(zocl_module *module, const cache_key *key,
                           const tool_text *log)
 {
@@ -452,8 +457,8 @@ static void program_offer(zocl_module *module, const cache_key *key,
   pthread_mutex_unlock(&programs.lock);
 }
 
-/* A module is done with it: the idle one that was used longest ago goes, when
-   there are too many. */
+/* Releases a module's reference.  If too many programs are unused, frees the
+   one that was unused for the longest time. */
 static void program_return(zocl_program *p)
 {
   zocl_program *old = NULL;
@@ -511,7 +516,7 @@ bool zocl_build(zocl_module *module, tool_text *log)
 }
 
 /* ------------------------------------------------------------------------
- * Shapes of launches, compiled ahead of them.
+ * Launch shapes that are compiled in advance.
  */
 
 static cache_key shapes_key(const zocl_module *module, const char *shapes)
@@ -523,10 +528,10 @@ static cache_key shapes_key(const zocl_module *module, const char *shapes)
 
 enum {
   MOST_BEHIND = 8,   /* at a time */
-  CHEAP_KERNELS = 4  /* of a module */
+  CHEAP_KERNELS = 4  /* in a module */
 };
 
-/* What is compiled while the program goes on. */
+/* Compilations in progress while the program runs. */
 static struct {
   pthread_mutex_t lock;
   int count;
@@ -536,8 +541,9 @@ static struct {
   } jobs[MOST_BEHIND];
 } behind = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Let go of what is over; the lock is held.  Whether that of the key goes on;
-   *failed: it has ended, and badly. */
+/* Removes jobs that have ended.  Returns true if the job with this key is
+   running; sets *failed if it has ended without success.  Caller holds the
+   lock. */
 static bool behind_goes_on(const cache_key *key, bool *failed)
 {
   bool goes_on = false;
@@ -577,7 +583,7 @@ static bool behind_begin(const zocl_module *module, const cache_key *key,
   return begun;
 }
 
-/* What it has begun before is waited for, but not for ever. */
+/* Waits for an earlier compilation with this key, but not forever. */
 static void behind_await(const cache_key *key, int limit)
 {
   enum { SLICE_US = 2000 };

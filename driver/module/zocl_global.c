@@ -2,9 +2,9 @@
  * zocl_global.c - program-scope variables, which all kernels of a module share.
  * SPDX-License-Identifier: MIT
  *
- * PoCL 3.1 gives each kernel a copy of its own, and no OpenCL says where its
- * variables are.  So they lie in memory of ours, and zocl_link.c puts its
- * addresses into the code.
+ * PoCL 3.1 gives each kernel its own copy of the variables, and no OpenCL
+ * reports their addresses.  So they are in our memory, and zocl_link.c writes
+ * its addresses into the code.
  */
 #include "module/zocl_module.h"
 
@@ -76,7 +76,7 @@ bool zocl_globals_place(zocl_module *module, tool_text *log)
                          "known\n", g->name != NULL ? g->name : "");
       return false;
     }
-    /* Each on a cache line of its own: more than any alignment asks for. */
+    /* Each variable has its own cache line, which satisfies any alignment. */
     g->offset = size;
     size += (g->bytes + 127) & ~(size_t)127;
   }
@@ -161,12 +161,13 @@ bool zocl_globals_import(zocl_module *module, zocl_module *const *others,
  * Initial values.
  */
 
-/* The evaluation of one variable's initial value.  Structures and chains of
-   addresses are nested in source text, never deeply, and take steps in
-   proportion to the size; the module may be anybody's. */
+/* The evaluation of one variable's initial value.  In source text, structures
+   and chains of addresses are never nested deeply, and the number of steps is
+   proportional to the size; but a module may come from anywhere, so both are
+   limited. */
 typedef struct evaluation {
   const zocl_module *module;
-  uint64_t steps; /* that are left */
+  uint64_t steps; /* steps left */
 } evaluation;
 
 enum { DEEPEST = 64 };
@@ -174,7 +175,7 @@ enum { DEEPEST = 64 };
 static bool value_of(evaluation *e, uint32_t id, int depth,
                      uint64_t *value);
 
-/* The width of an integer type, or 64. */
+/* Returns the width of an integer type, or 64. */
 static unsigned width_of(const spirv_module *m, uint32_t type)
 {
   const spirv_instruction *in = define(m, type);
@@ -191,7 +192,7 @@ static uint64_t extended(uint64_t value, unsigned width, bool with_sign)
                                            : value;
 }
 
-/* Where member `index` of a struct begins. */
+/* Returns the offset of member `index` in a struct. */
 static size_t member_offset(const spirv_module *m,
                             const spirv_instruction *type, uint64_t index)
 {
@@ -207,8 +208,9 @@ static size_t member_offset(const spirv_module *m,
   return offset;
 }
 
-/* The address that a chain of constant indices leads to: `words` from the
-   base on; the first index counts whole elements where `is_pointer`. */
+/* Computes the address that a chain of constant indices selects.  `words`
+   starts with the base; if `is_pointer`, the first index counts whole
+   elements. */
 static bool chain_value(evaluation *e, const uint32_t *words,
                         unsigned count, bool is_pointer, int depth,
                         uint64_t *value)
@@ -244,7 +246,7 @@ static bool chain_value(evaluation *e, const uint32_t *words,
   return true;
 }
 
-/* The value of OpSpecConstantOp, for what initial values are made with. */
+/* Computes an OpSpecConstantOp, for operations that occur in initial values. */
 static bool operation_value(evaluation *e, const spirv_instruction *in,
                             int depth, uint64_t *value)
 {
@@ -287,7 +289,7 @@ static bool operation_value(evaluation *e, const spirv_instruction *in,
   return true;
 }
 
-/* A scalar or a pointer, in the low bits. */
+/* Computes a scalar or a pointer, in the low bits. */
 static bool value_of(evaluation *e, uint32_t id, int depth,
                      uint64_t *value)
 {
@@ -319,8 +321,8 @@ static bool value_of(evaluation *e, uint32_t id, int depth,
   }
 }
 
-/* Write a constant of any type to `place`, which is all zeros and has room
-   for `room` bytes. */
+/* Writes a constant of any type to `place`, which is zeroed and has room for
+   `room` bytes. */
 static bool value_write(evaluation *e, uint32_t id, int depth, char *place,
                         size_t room)
 {

@@ -13,7 +13,7 @@
 
 #include <spirv/unified1/spirv.h>
 
-/* A count of bytes of local memory is kept as an argument's value. */
+/* The value of a local memory argument is its number of bytes. */
 typedef uint64_t local_size;
 
 static void kernel_free(zocl_kernel *kernel)
@@ -39,8 +39,8 @@ static void CL_CALLBACK tell_stack(void *args)
   *to = zocl_stack_size();
 }
 
-/* Ask a thread of PoCL's how large its stack is: the program may have started
-   these threads before this driver could give them a larger one. */
+/* Queries the stack size in a PoCL thread: the program may have started these
+   threads before this driver could enlarge their stacks. */
 static size_t thread_stack(const zocl_device *device)
 {
   zocl_driver *driver = device->driver;
@@ -65,9 +65,10 @@ static size_t thread_stack(const zocl_device *device)
   return size;
 }
 
-/* How many bytes of a group's work-items PoCL has on the stack of the thread
-   that runs the group: private arrays and, in kernels with barriers, what lives
-   across these.  It does not look whether the stack suffices. */
+/* Returns the bytes that PoCL needs for each work-item on the stack of the
+   thread that runs the group: private arrays and, in kernels with barriers,
+   values used after a barrier.  PoCL does not check that the stack is large
+   enough. */
 static uint64_t stack_bytes(const spirv_kernel *info)
 {
   bool waits = info->features & SPIRV_USES_BARRIER;
@@ -131,8 +132,8 @@ ze_result_t zocl_KernelCreate(ze_module_handle_t module,
     kernel_free(made);
     return zocl_cl_error(error, "clCreateKernel");
   }
-  /* What the OpenCL made of it must agree with what the module says: an
-     implementation that is handed arguments it does not have may crash. */
+  /* OpenCL's kernel must agree with the module: an implementation may crash if
+     it receives arguments that the kernel does not have. */
   cl_uint count = 0;
   cl->clGetKernelInfo(made->id, CL_KERNEL_NUM_ARGS, sizeof count, &count, NULL);
   if (count != info->arg_count) {
@@ -179,10 +180,10 @@ ze_result_t zocl_KernelDestroy(ze_kernel_handle_t kernel)
  * Arguments and shape.
  */
 
-/* An integer may be given by fewer bytes than it has, the others being zeros,
-   or by up to 8 where nothing is lost.  The specification does not say so, but
-   Intel's driver takes it, and programs give an int for a size_t and a size_t
-   for an int.  Of anything else a part would not be a value. */
+/* Returns true if an integer argument accepts `size` bytes: fewer bytes than it
+   has, the others being zero, or up to 8 if nothing is lost.  The specification
+   does not say so, but Intel's driver accepts it, and programs pass an int for
+   a size_t and a size_t for an int.  Other types need all their bytes. */
 static bool takes_size(const zocl_kernel *kernel, uint32_t index, size_t size,
                        const unsigned char *value)
 {
@@ -210,7 +211,7 @@ ze_result_t zocl_kernel_argument(const zocl_kernel *kernel, uint32_t index,
   const zocl_arg *arg = &kernel->args[index];
   unsigned char *place = values != NULL ? values + arg->offset : NULL;
   if (arg->cls == SPIRV_ARG_LOCAL) {
-    /* What there is counts when it is launched: all arguments together. */
+    /* The launch checks the limit, for all arguments together. */
     local_size bytes = size;
     if (value != NULL || size == 0 || size > UINT32_MAX)
       return zocl_fail(ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
@@ -257,7 +258,7 @@ static void argument_is_set(zocl_kernel *kernel, zocl_arg *arg)
   kernel->unset_count--;
 }
 
-/* Apart, so that the usual case saves no registers. */
+/* A separate function, so that the common case saves no registers. */
 __attribute__((noinline)) static ze_result_t
 argument_set(zocl_kernel *kernel, uint32_t index, size_t size,
              const void *value)
@@ -275,8 +276,8 @@ argument_set(zocl_kernel *kernel, uint32_t index, size_t size,
   return ZE_RESULT_SUCCESS;
 }
 
-/* Nearly all arguments are pointers and numbers, and launches are made of
-   these calls. */
+/* Nearly all arguments are pointers and numbers, and their time matters for
+   launches. */
 ze_result_t zocl_KernelSetArgumentValue(ze_kernel_handle_t kernel,
                                         uint32_t index, size_t size,
                                         const void *value)
@@ -322,7 +323,7 @@ ze_result_t zocl_KernelSetGroupSize(ze_kernel_handle_t kernel, uint32_t x,
                                     uint32_t y, uint32_t z)
 {
   ZOCL_NEED_HANDLE(kernel);
-  /* What it has already has been looked at. */
+  /* The current size was already checked. */
   if (x == kernel->group[0] && y == kernel->group[1] && z == kernel->group[2])
     return ZE_RESULT_SUCCESS;
   ze_result_t result = zocl_kernel_check_group(kernel, x, y, z);
@@ -355,8 +356,8 @@ ze_result_t zocl_KernelSetGlobalOffsetExp(ze_kernel_handle_t kernel,
   return ZE_RESULT_SUCCESS;
 }
 
-/* Pointers stored in memory are the same for all; but some OpenCLs have to be
-   told what a kernel may find that way. */
+/* Pointers stored in memory work with any back end, but some OpenCLs must be
+   informed which memory a kernel may access through them. */
 ze_result_t zocl_KernelSetIndirectAccess(
     ze_kernel_handle_t kernel, ze_kernel_indirect_access_flags_t flags)
 {
@@ -379,7 +380,7 @@ ze_result_t zocl_KernelGetIndirectAccess(
   return ZE_RESULT_SUCCESS;
 }
 
-/* A preference, of which a CPU's caches know nothing. */
+/* A hint that has no effect on a CPU's caches. */
 ze_result_t zocl_KernelSetCacheConfig(ze_kernel_handle_t kernel,
                                       ze_cache_config_flags_t flags)
 {
@@ -390,18 +391,19 @@ ze_result_t zocl_KernelSetCacheConfig(ze_kernel_handle_t kernel,
 }
 
 /* ------------------------------------------------------------------------
- * The size the OpenCL would choose.
+ * The size that OpenCL would choose.
  */
 
-/* The rule of PoCL's optimizer (pocl_local_size.c, unchanged from 3.1 to 6.0),
-   on a range, what a group may be, and what PoCL takes a good group for. */
+/* PoCL's rule for group sizes (pocl_local_size.c, unchanged from 3.1 to 6.0).
+   Its inputs are the range, the largest allowed group, and the smallest group
+   that PoCL considers efficient. */
 typedef struct chooser {
   uint64_t global[3], local[3], grain[3];
   uint64_t max_group, min_group;
   uint64_t units;
 } chooser;
 
-/* It gives up the z dimension first and x last. */
+/* The rule reduces the z dimension first and x last. */
 static const int chooser_order[3] = {2, 1, 0};
 
 static uint64_t gcd(uint64_t a, uint64_t b)
@@ -414,7 +416,7 @@ static uint64_t gcd(uint64_t a, uint64_t b)
   return b;
 }
 
-/* The largest divisor of n that is at most `limit`. */
+/* Returns the largest divisor of n that is at most `limit`. */
 static uint64_t divisor_below(uint64_t n, uint64_t limit)
 {
   uint64_t best = 1;
@@ -432,8 +434,8 @@ static uint64_t chooser_group(const chooser *c)
   return c->local[0] * c->local[1] * c->local[2];
 }
 
-/* Make one dimension smaller by a factor, where the result is still a
-   multiple of the grain and divides the range. */
+/* Divides one dimension by a factor, if the result is still a multiple of the
+   grain and divides the range. */
 static bool chooser_divide(chooser *c, uint64_t factor)
 {
   for (int i = 0; i < 3; i++) {
@@ -447,8 +449,8 @@ static bool chooser_divide(chooser *c, uint64_t factor)
   return false;
 }
 
-/* Shrink until the group is allowed: by halves, else by giving up the
-   dimension with the smallest grain, else any. */
+/* Shrinks the group until it is allowed: by halves, else by setting the
+   dimension with the smallest grain to 1, else any dimension. */
 static void chooser_fit(chooser *c)
 {
   while (chooser_group(c) > c->max_group) {
@@ -466,8 +468,8 @@ static void chooser_fit(chooser *c)
   }
 }
 
-/* Shrink further until each compute unit has a group, as long as the groups
-   do not become too small to be worth it. */
+/* Shrinks the group further until each compute unit has a group, unless the
+   groups would become inefficiently small. */
 static void chooser_spread(chooser *c)
 {
   for (;;) {
@@ -490,8 +492,8 @@ static void chooser_spread(chooser *c)
   }
 }
 
-/* What the OpenCL under it would choose itself: PoCL's rule, which for any
-   other OpenCL is a legal choice at least. */
+/* Suggests the size that PoCL would choose; for another OpenCL it is at least a
+   valid choice. */
 ze_result_t zocl_KernelSuggestGroupSize(ze_kernel_handle_t kernel, uint32_t gx,
                                         uint32_t gy, uint32_t gz, uint32_t *x,
                                         uint32_t *y, uint32_t *z)
@@ -570,7 +572,7 @@ static void attribute_add(tool_text *text, const char *name,
                   values[0], values[1], values[2]);
 }
 
-/* The type of vec_type_hint, which SPIR-V keeps as a number. */
+/* Adds vec_type_hint, whose type is a number in SPIR-V. */
 static void attribute_add_vector(tool_text *text, const zocl_kernel *kernel)
 {
   static const char *const names[] = {"char",  "short", "int",   "long",
@@ -593,7 +595,8 @@ static void attribute_add_vector(tool_text *text, const zocl_kernel *kernel)
   }
 }
 
-/* As CL_KERNEL_ATTRIBUTES would list them: those that SPIR-V keeps. */
+/* Lists the attributes that SPIR-V preserves, in the form of
+   CL_KERNEL_ATTRIBUTES. */
 ze_result_t zocl_KernelGetSourceAttributes(ze_kernel_handle_t kernel,
                                            uint32_t *size, char **text)
 {
@@ -651,9 +654,9 @@ ze_result_t zocl_KernelGetProperties(ze_kernel_handle_t kernel,
   p->maxNumSubgroups = (kernel->max_group + widest - 1) / widest;
   p->localMemSize = zocl_clamp(kernel->info->local_bytes);
   if (private_bytes < kernel->info->private_bytes)
-    private_bytes = kernel->info->private_bytes; /* PoCL does not know */
+    private_bytes = kernel->info->private_bytes; /* PoCL reports too little */
   p->privateMemSize = zocl_clamp(private_bytes);
-  p->spillMemSize = 0; /* a CPU spills into the stack, and does not say */
+  p->spillMemSize = 0; /* a CPU spills to the stack, and reports nothing */
   /* The same kernel of the same module gets the same UUIDs. */
   uint64_t words = zocl_hash(4, kernel->module->words, kernel->module->size);
   uint64_t name =
@@ -723,8 +726,9 @@ ze_result_t zocl_kernel_capture(zocl_kernel *kernel,
   return ZE_RESULT_SUCCESS;
 }
 
-/* Give the cl_kernel what differs from what it has.  The lock is held.  An
-   image is always given: another one may be where it was. */
+/* Sets the cl_kernel's arguments that differ from its current ones.  Images are
+   always set, because another image may have the same address.  Caller holds
+   the lock. */
 static cl_int arguments_set(zocl_kernel *kernel, const unsigned char *values)
 {
   const zocl_driver *driver = kernel->module->device->driver;
@@ -746,7 +750,7 @@ static cl_int arguments_set(zocl_kernel *kernel, const unsigned char *values)
       memcpy(&size, value, sizeof size);
       error = cl->clSetKernelArg(kernel->id, i, size, NULL);
     } else if (arg->cls == SPIRV_ARG_IMAGE) {
-      zocl_image *image; /* NULL where a changed command has none yet */
+      zocl_image *image; /* NULL if a changed command lacks it */
       memcpy(&image, value, sizeof image);
       error = image == NULL ? CL_INVALID_ARG_VALUE
                             : cl->clSetKernelArg(kernel->id, i,
@@ -767,8 +771,8 @@ static cl_int arguments_set(zocl_kernel *kernel, const unsigned char *values)
   return CL_SUCCESS;
 }
 
-/* Tell the OpenCL what the kernel touches that no argument points to, unless it
-   knows.  The lock is held. */
+/* Reports to OpenCL which memory the kernel may access without an argument,
+   unless it was reported before.  Caller holds the lock. */
 static cl_int memory_reach(zocl_kernel *kernel)
 {
   const zocl_module *module = kernel->module;
@@ -798,15 +802,16 @@ bool zocl_kernel_try(zocl_kernel *kernel)
     if (arg->cls == SPIRV_ARG_LOCAL)
       memcpy(kernel->values + arg->offset, &some, sizeof some);
     else if (arg->cls != SPIRV_ARG_VALUE && arg->cls != SPIRV_ARG_POINTER)
-      return true; /* there is nothing to stand in for it */
+      return true; /* no value can stand in for it */
   }
   cl_int error = arguments_set(kernel, kernel->values);
   if (error != CL_SUCCESS) zocl_cl_error(error, "clSetKernelArg");
   return error == CL_SUCCESS;
 }
 
-/* PoCL compiles a kernel for each group size, for ranges with and without
-   offset, and for ranges below 65535 in every dimension and others. */
+/* PoCL compiles a kernel separately for each group size, with and without an
+   offset, and for ranges that are below 65535 in every dimension and for
+   others. */
 enum { SHAPE_OFFSET = 1, SHAPE_LARGE = 2, LARGE_RANGE = 65535 };
 
 static zocl_shape shape_of(const size_t local[3], const size_t global[3],
@@ -820,8 +825,8 @@ static zocl_shape shape_of(const size_t local[3], const size_t global[3],
     (offset ? SHAPE_OFFSET : 0u) | (large ? SHAPE_LARGE : 0u)};
 }
 
-/* Whether a launch of this shape compiles nothing, because one was made
-   before. */
+/* Returns true if a launch of this shape compiles nothing, because there was
+   one before. */
 static bool shape_is_known(const zocl_kernel *kernel, const zocl_shape *shape)
 {
   for (uint32_t i = kernel->shape_count; i-- > 0;)
@@ -903,8 +908,8 @@ ze_result_t zocl_KernelSetDimensions(zocl_kernel *kernel, uint32_t dimensions)
   return ZE_RESULT_SUCCESS;
 }
 
-/* The shapes of the launches that the kernel was not launched with yet, as PoCL
-   takes them. */
+/* Lists, in PoCL's notation, the shapes of those launches that the kernel has
+   not had yet. */
 static ze_result_t shapes_list(zocl_kernel *kernel, uint32_t count,
                                const prepare_launch *launches,
                                tool_text *shapes)

@@ -1,12 +1,12 @@
 /*
- * zocl_link.c - the code of one module made of several.
+ * zocl_link.c - combines the code of several modules into one.
  * SPDX-License-Identifier: MIT
  *
- * What a module imports is copied into it from the modules that export it, and
- * every program-scope variable becomes the constant address of its memory.
- * Both are rewritings of SPIR-V, so that no OpenCL need know of them: the
- * instructions of all parts are sorted into the sections of one module, ids
- * are renumbered, and types and constants that are the same become one.
+ * Imported functions and variables are copied from the modules that export
+ * them, and every program-scope variable becomes the constant address of its
+ * memory.  Both steps rewrite SPIR-V, so OpenCL does not need to support them:
+ * the instructions of all parts are sorted into the sections of one module, ids
+ * are renumbered, and equal types and constants are merged.
  */
 #include "module/zocl_build.h"
 
@@ -15,7 +15,7 @@
 
 #include <spirv/unified1/spirv.h>
 
-/* Words that grow. */
+/* A growing array of words. */
 typedef struct words {
   uint32_t *at;
   size_t count, room;
@@ -39,36 +39,36 @@ typedef enum section {
   SECTIONS
 } section;
 
-/* What becomes of an id. */
+/* The fate of an id. */
 enum {
   KEPT,
-  PLACED, /* a variable that became an address: it is decorated no more */
-  GONE    /* another id's now, or none's */
+  PLACED, /* a variable that became an address: not decorated any more */
+  GONE    /* replaced by another id, or removed */
 };
 
 typedef struct part {
   const zocl_module *module;
   const spirv_module *spirv;
-  spirv_module *parsed;  /* ours, where spirv is not the module's own */
-  bool has_forward;      /* pointers that are mentioned before their type */
-  bool is_main;          /* its kernels and exports there will be */
-  bool has_globals;      /* they are in the result */
-  uint32_t *map;         /* its ids in the result */
-  uint8_t *fate;         /* by id */
+  spirv_module *parsed;  /* owned, if spirv is not the module's own */
+  bool has_forward;      /* pointers that are used before their type */
+  bool is_main;          /* the result has its kernels and exports */
+  bool has_globals;      /* the result has its globals */
+  uint32_t *map;         /* from its ids to the result's */
+  uint8_t *fate;         /* for each id */
 } part;
 
 typedef struct linker {
-  part *parts;           /* the main one last, where not all are */
+  part *parts;           /* the main part last, unless all are main */
   uint32_t part_count;
   words out[SECTIONS];
-  uint32_t version;      /* of the result: the latest of the parts' */
-  uint32_t bound;        /* of the result's ids */
-  uint32_t *buckets;     /* 1 + an entry; what may be the same as others */
+  uint32_t version;      /* of the result: the latest of all parts */
+  uint32_t bound;        /* of the ids in the result */
+  uint32_t *buckets;     /* hash table: 1 + an entry that may be equal */
   struct entry {
-    uint32_t at, next;   /* words into SECTION_GLOBALS, 1 + an entry */
+    uint32_t at, next;   /* index in SECTION_GLOBALS, 1 + an entry */
   } *entries;
   uint32_t entry_count, entry_room;
-  bool join;             /* every part is a main one */
+  bool join;             /* every part is a main part */
   bool failed;           /* out of memory */
   tool_text *log;
 } linker;
@@ -103,7 +103,8 @@ static bool is_id_use(const spirv_module *m, const spirv_instruction *in,
   return m->id_uses[w / 8] >> (w % 8) & 1;
 }
 
-/* What was only decoded, not validated, may mention any id. */
+/* Returns an id of the result.  Code that was decoded but not validated may
+   contain any id. */
 static uint32_t mapped(const part *p, uint32_t id)
 {
   return id < p->spirv->bound ? p->map[id] : 0;
@@ -114,7 +115,7 @@ static int fate_of(const part *p, uint32_t id)
   return id < p->spirv->bound ? p->fate[id] : GONE;
 }
 
-/* An instruction with its ids renumbered. */
+/* Copies an instruction and renumbers its ids. */
 static uint32_t *copy(linker *l, const part *p, section s,
                       const spirv_instruction *in)
 {
@@ -130,10 +131,10 @@ static uint32_t *copy(linker *l, const part *p, section s,
 }
 
 /* ------------------------------------------------------------------------
- * Types and constants that are the same.
+ * Equal types and constants.
  */
 
-/* Where the result of an instruction in SECTION_GLOBALS stands. */
+/* Returns the index of the result of an instruction in SECTION_GLOBALS. */
 static unsigned result_word(const uint32_t *in)
 {
   switch (in[0] & 0xffff) {
@@ -156,9 +157,9 @@ static uint32_t same_hash(const uint32_t *in)
   return (uint32_t)(hash >> 40) % BUCKETS;
 }
 
-/* The id of what is the same as the instruction at the end of the section,
-   which is then taken back; 0 where it is the first of its kind, or where it
-   is only to be remembered. */
+/* If an instruction equal to the last one of the section exists, removes the
+   last one and returns the other's id.  Otherwise, or if `only_remember`, adds
+   the last one to the table and returns 0. */
 static uint32_t same_find(linker *l, const uint32_t *in, bool only_remember)
 {
   words *w = &l->out[SECTION_GLOBALS];
@@ -190,8 +191,8 @@ static uint32_t same_find(linker *l, const uint32_t *in, bool only_remember)
   return 0;
 }
 
-/* Whether two of these mean one thing.  Not what is decorated: constants that
-   are specialized, structs that are packed. */
+/* Returns true if equal instructions of this kind may be merged.  Decorated
+   ones may not: specialized constants and packed structs. */
 static bool may_be_same(const part *p, const spirv_instruction *in)
 {
   switch (in->opcode) {
@@ -224,7 +225,7 @@ static bool may_be_same(const part *p, const spirv_instruction *in)
   }
 }
 
-/* A new id for an instruction of these words, or that of one like it. */
+/* Returns the id of an instruction with these words, existing or new. */
 static uint32_t constant_id(linker *l, const uint32_t *in)
 {
   unsigned count = in[0] >> 16;
@@ -269,7 +270,7 @@ static section section_of(const spirv_instruction *in)
   }
 }
 
-/* A program-scope variable: the address of its memory. */
+/* Replaces a program-scope variable by the address of its memory. */
 static void place(linker *l, part *p, const zocl_global *global,
                   const spirv_instruction *in)
 {
@@ -293,13 +294,13 @@ static void place(linker *l, part *p, const zocl_global *global,
 
 static const zocl_global *global_at(const part *p, uint32_t at)
 {
-  if (p->parsed != NULL) return NULL; /* placed already */
+  if (p->parsed != NULL) return NULL; /* already placed */
   for (uint32_t i = 0; i < p->module->global_count; i++)
     if (p->module->globals[i].at == at) return &p->module->globals[i];
   return NULL;
 }
 
-/* Whether a section has these words already. */
+/* Returns true if a section already has these words. */
 static bool section_has(const words *w, const spirv_instruction *in,
                         unsigned from)
 {
@@ -311,8 +312,8 @@ static bool section_has(const words *w, const spirv_instruction *in,
   return false;
 }
 
-/* Have a kernel's interface list what the functions of a part may use: up to
-   version 1.3 the variables of class Input, since 1.4 all there are. */
+/* Adds to a kernel's interface the variables that the functions of a part may
+   use: up to SPIR-V 1.3 variables of class Input, since 1.4 all variables. */
 static void entry_extend(linker *l, const part *p, size_t at)
 {
   words *w = &l->out[SECTION_ENTRIES];
@@ -325,7 +326,7 @@ static void entry_extend(linker *l, const part *p, size_t at)
       continue;
     uint32_t id = p->map[in->result];
     bool listed = false;
-    size_t k = at + 3; /* behind the name, whose last word ends in a zero */
+    size_t k = at + 3; /* at the name, whose last word ends in a zero byte */
     while (k < w->count && w->at[k] >> 24 != 0) k++;
     while (++k < w->count && !listed) listed = w->at[k] == id;
     uint32_t *to = listed ? NULL : words_add(l, SECTION_ENTRIES, 1);
@@ -335,7 +336,7 @@ static void entry_extend(linker *l, const part *p, size_t at)
   }
 }
 
-/* Without the ids that became constants. */
+/* Copies an entry point without the ids that became constants. */
 static void entry_copy(linker *l, const part *p, const spirv_instruction *in)
 {
   size_t at = l->out[SECTION_ENTRIES].count;
@@ -353,7 +354,7 @@ static void entry_copy(linker *l, const part *p, const spirv_instruction *in)
       entry_extend(l, &l->parts[i], at);
 }
 
-/* Without the targets that are decorated no more. */
+/* Copies a group decoration without targets that are not decorated any more. */
 static void group_copy(linker *l, const part *p, const spirv_instruction *in)
 {
   uint32_t *to = copy(l, p, SECTION_ANNOTATIONS, in);
@@ -368,7 +369,7 @@ static void group_copy(linker *l, const part *p, const spirv_instruction *in)
   l->out[SECTION_ANNOTATIONS].count -= in->word_count - count;
 }
 
-/* What stands before the types. */
+/* Copies everything that precedes the types. */
 static void part_head(linker *l, part *p)
 {
   const spirv_module *m = p->spirv;
@@ -403,7 +404,8 @@ static void part_head(linker *l, part *p)
         continue;
       }
       if (fate_of(p, in->words[1]) != KEPT) continue;
-      /* One module's constants and names do not concern the other. */
+      /* Specialization ids and exported names of one module do not apply to
+         another. */
       if (in->opcode == SpvOpDecorate &&
           ((in->words[2] == SpvDecorationSpecId &&
             (l->join || !p->is_main)) ||
@@ -434,7 +436,7 @@ static void part_functions(linker *l, part *p)
 }
 
 /* ------------------------------------------------------------------------
- * Which module exports what is imported.
+ * Finding the exporter of an import.
  */
 
 static const spirv_symbol *symbol_export(const spirv_module *m,
@@ -452,7 +454,7 @@ const spirv_symbol *zocl_link_export(const zocl_module *module,
   return symbol_export(module->spirv, name);
 }
 
-/* All that a function defines, where the function is left out. */
+/* Removes a function and everything that it defines. */
 static void function_drop(part *p, uint32_t id)
 {
   const spirv_module *m = p->spirv;
@@ -465,7 +467,7 @@ static void function_drop(part *p, uint32_t id)
       }
 }
 
-/* The part that exports a name; NULL where there is none. */
+/* Returns another part that exports a name; NULL if absent. */
 static part *exporter_of(linker *l, const part *importer, const char *name)
 {
   for (uint32_t i = 0; i < l->part_count; i++)
@@ -475,8 +477,8 @@ static part *exporter_of(linker *l, const part *importer, const char *name)
   return NULL;
 }
 
-/* Find what a part imports.  Variables of CrossWorkgroup memory were given
-   their addresses before; what no part exports stays for the OpenCL to know. */
+/* Resolves a part's imports.  Variables in CrossWorkgroup memory already have
+   their addresses; imports that no part exports are left to OpenCL. */
 static bool part_resolve(linker *l, part *p)
 {
   const spirv_module *m = p->spirv;
@@ -496,7 +498,7 @@ static bool part_resolve(linker *l, part *p)
       }
       p->map[in->result] = other->map[target->result];
     } else {
-      /* The same of another part, declared once. */
+      /* Another part may have the same import; declare it once. */
       const part *first = NULL;
       for (part *q = l->parts; q < p && first == NULL; q++)
         for (size_t j = 0; j < q->spirv->symbol_count; j++) {
@@ -519,8 +521,9 @@ static bool part_resolve(linker *l, part *p)
   return true;
 }
 
-/* Types, constants, variables: first of all, because they decide which ids
-   there are, and those of a part behind those that it imports variables of. */
+/* Copies types, constants and variables of a part, after the parts that it
+   imports variables from.  Comes before the other sections because it decides
+   which ids exist. */
 static void part_globals(linker *l, part *p)
 {
   const spirv_module *m = p->spirv;
@@ -549,7 +552,8 @@ static void part_globals(linker *l, part *p)
     uint32_t *to = copy(l, p, SECTION_GLOBALS, in);
     if (to == NULL) return;
     p->has_forward |= in->opcode == SpvOpTypeForwardPointer;
-    /* Within one module two structs may be alike and differ in name. */
+    /* In one module, equal structs may be distinct types with different
+       names. */
     bool only_remember = in->opcode == SpvOpTypeStruct && is_first;
     uint32_t same = may_be_same(p, in) ? same_find(l, to, only_remember) : 0;
     if (same != 0) {
@@ -567,7 +571,7 @@ static bool part_new(linker *l, const zocl_module *module, bool is_main)
 {
   part *p = &l->parts[l->part_count++];
   *p = (part){.module = module, .spirv = module->spirv, .is_main = is_main};
-  /* A module that is built already has its own imports in its code. */
+  /* The code of a built module already contains its imports. */
   if (!is_main && module->program != NULL && module->code != module->words) {
     p->parsed = spirv_parse(module->code, module->code_size, NULL, 0);
     p->spirv = p->parsed;
@@ -585,7 +589,7 @@ static bool part_new(linker *l, const zocl_module *module, bool is_main)
   return true;
 }
 
-/* Sets of instructions by name, such as OpenCL.std. */
+/* Merges imports of instruction sets, such as OpenCL.std, by name. */
 static void part_imports(linker *l, part *p)
 {
   for (size_t i = 0; i < p->spirv->instruction_count; i++) {
@@ -606,7 +610,7 @@ static void part_imports(linker *l, part *p)
   }
 }
 
-/* Make all parts one. */
+/* Combines all parts. */
 static bool linker_run(linker *l)
 {
   bool ok = true;
@@ -622,8 +626,8 @@ static bool linker_run(linker *l)
   return ok;
 }
 
-/* All sections behind one header, malloc'ed; NULL with the reason in the log.
-   What was not valid before need not be afterwards. */
+/* Returns all sections after one header, malloc'ed; NULL with the reason in the
+   log.  If a part is invalid, the result may be invalid too. */
 static uint32_t *linker_write(linker *l, size_t *size)
 {
   static const uint32_t int64[2] = {2u << 16 | SpvOpCapability,
@@ -696,7 +700,7 @@ static bool exports_for(const zocl_module *exporter,
   return false;
 }
 
-/* Mark the others that are needed: by the module, or by one that is. */
+/* Marks the other modules that this one needs, directly or through another. */
 static void mark_needed(const zocl_module *module, zocl_module *const *others,
                         uint32_t count, bool *needed)
 {
@@ -724,7 +728,7 @@ bool zocl_link(zocl_module *module, zocl_module *const *others, uint32_t count,
     if (needed[i]) {
       ok = part_new(&l, others[i], false) &&
            zocl_globals_hold(module, others[i]);
-      /* With what it was linked with before. */
+      /* Includes the modules that it was linked with before. */
       cache_key_add(&module->origin, &others[i]->origin,
                     sizeof others[i]->origin);
     }

@@ -1,17 +1,16 @@
 /*
- * zocl_lower.c - what an OpenCL's library of functions lacks, said with what
- * it has.
+ * zocl_lower.c - replaces functions that OpenCL's library lacks.
  * SPDX-License-Identifier: MIT
  *
- * A rewriting of SPIR-V before it is built.  Maths of halves becomes maths of
- * floats, which are exact enough, where the device says nothing of halves;
- * atomic operations on generic pointers, which not every library has, become
- * such on global ones, where all memory has one address space; and atomic
- * operations on floating-point numbers, which only extensions of OpenCL have,
- * become loops around an exchange of integers.  Fences call PoCL's library by
- * the name that it has for them, and copies by a group become loops.  What is
- * written to images of slices loses its sign where PoCL has the function for
- * unsigned numbers alone.
+ * SPIR-V is rewritten before it is built.  Half arithmetic becomes float
+ * arithmetic, which is precise enough, if the device does not support halves.
+ * Atomic operations on generic pointers, which some libraries lack, become
+ * operations on global ones if all memory has one address space.  Atomic
+ * operations on floating-point numbers, which OpenCL has only in extensions,
+ * become loops around an integer exchange.  Fences call PoCL's library by the
+ * name that it uses, and copies by a group become loops.  Values written to 3D
+ * images and 2D arrays become unsigned if PoCL has only the function for
+ * unsigned numbers.
  */
 #include "module/zocl_build.h"
 
@@ -21,25 +20,25 @@
 #include <spirv/unified1/OpenCL.std.h>
 #include <spirv/unified1/spirv.h>
 
-/* Words that grow. */
+/* A growing array of words. */
 typedef struct words {
   uint32_t *at;
   size_t count, room;
 } words;
 
-/* A function that does one operation on what such pointers point to. */
+/* A function that performs one operation through pointers of this type. */
 typedef struct helper {
   uint16_t opcode;
-  uint32_t pointer_type, from_type, id; /* from_type: of copies */
+  uint32_t pointer_type, from_type, id; /* from_type: for copies */
 } helper;
 
-/* Functions of the library, called by the names that they have in it. */
+/* Functions of the library, called by its own names. */
 enum { MEM_FENCE, LOCAL_ID, LOCAL_SIZE, IMPORTS };
 
 typedef struct lowering {
   const spirv_module *m;
-  bool halves, generics, groups, images; /* to be lowered on this device */
-  /* In the order in which a module has them. */
+  bool halves, generics, groups, images; /* what to lower on this device */
+  /* Sections, in the order in which a module has them. */
   words capabilities, head, decorations, types, declarations, prototypes, body,
       functions;
   uint32_t bound, imports[IMPORTS];
@@ -75,11 +74,11 @@ static void emit(lowering *l, words *w, unsigned opcode, size_t count,
   sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t), \
       (uint32_t[]){__VA_ARGS__}
 
-/* An instruction with a result, which is returned. */
+/* Emits an instruction with a result, whose id is returned. */
 #define RESULT(w, opcode, type, ...) \
   result_emit(l, (w), (opcode), (type), WORDS(__VA_ARGS__))
 
-enum { MAX_OPERANDS = 16 }; /* as many as a vector has lanes */
+enum { MAX_OPERANDS = 16 }; /* lanes of the largest vector */
 
 static uint32_t result_emit(lowering *l, words *w, unsigned opcode,
                             uint32_t type, size_t count,
@@ -97,15 +96,15 @@ static const spirv_instruction *definition(const lowering *l, uint32_t id)
   return at > 0 ? &l->m->instructions[at - 1] : NULL;
 }
 
-/* The instruction that defines the type of a value of the module. */
+/* Returns the instruction that defines the type of a value of the module. */
 static const spirv_instruction *type_of(const lowering *l, uint32_t id)
 {
   const spirv_instruction *in = definition(l, id);
   return in != NULL ? definition(l, in->result_type) : NULL;
 }
 
-/* The id of a type or a constant, as the module has it or as a new one; its
-   result is word `at`, and `operands` are the others. */
+/* Returns the id of a type or a constant, existing or new; its result is word
+   `at`, and `operands` are the other words. */
 static uint32_t declared(lowering *l, unsigned opcode, unsigned at,
                          size_t count, const uint32_t *operands)
 {
@@ -153,8 +152,9 @@ static void capability_need(lowering *l, SpvCapability capability)
  * Halves.
  */
 
-/* For half, or a vector of it, the type of as many floats; else 0.  Nobody has
-   looked whether a vector is of numbers, and of at most 16. */
+/* For half, or a vector of halves, returns the type with floats instead; else
+   0.  The module may be invalid: check that a vector has numbers, and at most
+   16. */
 static uint32_t wide_type(lowering *l, const spirv_instruction *type)
 {
   const bool vector = type != NULL && type->opcode == SpvOpTypeVector;
@@ -172,8 +172,8 @@ static uint32_t lane_type(const spirv_instruction *type)
   return type->opcode == SpvOpTypeVector ? type->words[2] : type->result;
 }
 
-/* Convert a number as its compiler does, or to the half that a mode says: the
-   nearest, or where that is on the wrong side, the one before it. */
+/* Converts a number as the compiler does, or to half with a rounding mode: to
+   the nearest half or, if that is on the wrong side, to its neighbour. */
 static void lane_emit(lowering *l, unsigned opcode, uint32_t to, uint32_t from,
                       uint32_t mode, uint32_t result, uint32_t value)
 {
@@ -182,7 +182,7 @@ static void lane_emit(lowering *l, unsigned opcode, uint32_t to, uint32_t from,
     emit(l, w, opcode, WORDS(to, result, value));
     return;
   }
-  /* Integers that a float does not have are far from all halves. */
+  /* Integers that float cannot represent are far from all halves. */
   if (opcode != SpvOpFConvert) {
     from = TYPE(SpvOpTypeFloat, 32);
     value = RESULT(w, opcode, from, value);
@@ -213,9 +213,9 @@ static void lane_emit(lowering *l, unsigned opcode, uint32_t to, uint32_t from,
   emit(l, w, SpvOpSelect, WORDS(to, result, wrong, other, nearest));
 }
 
-/* Convert a value lane by lane, since conversions of vectors are functions of
-   the library, too; scalars are converted by the compiler itself.  `shape` is
-   a type of as many lanes. */
+/* Converts a value lane by lane, because vector conversions are library
+   functions too; the compiler itself converts scalars.  `shape` is a type with
+   the same number of lanes. */
 static void convert_emit(lowering *l, unsigned opcode,
                          const spirv_instruction *shape, uint32_t to,
                          uint32_t to_lane, uint32_t from_lane, uint32_t mode,
@@ -226,7 +226,7 @@ static void convert_emit(lowering *l, unsigned opcode,
     lane_emit(l, opcode, to, from_lane, mode, result, value);
     return;
   }
-  /* llvm-spirv 15 ends at an OpCompositeConstruct of such. */
+  /* llvm-spirv 15 crashes on OpCompositeConstruct of halves. */
   uint32_t made = l->bound++, lanes = shape->words[3];
   emit(l, w, SpvOpUndef, WORDS(to, made));
   for (uint32_t i = 0; i < lanes; i++) {
@@ -239,7 +239,7 @@ static void convert_emit(lowering *l, unsigned opcode,
   }
 }
 
-/* What decorates a value, or NULL. */
+/* Returns the decoration of a value, or NULL. */
 static const uint32_t *decoration_of(const lowering *l, uint32_t id,
                                      SpvDecoration decoration)
 {
@@ -253,8 +253,9 @@ static const uint32_t *decoration_of(const lowering *l, uint32_t id,
   return NULL;
 }
 
-/* A conversion from or to halves, of vectors or with a decoration, which make
-   it a function of the library, or how one of numbers rounds. */
+/* Lowers a conversion from or to halves if it converts vectors or has a
+   decoration, which make it a library function; drops a decoration with the
+   rounding mode of a conversion that is lowered. */
 static bool conversion_lower(lowering *l, const spirv_instruction *in)
 {
   const bool decorates = in->opcode == SpvOpDecorate &&
@@ -295,15 +296,15 @@ static bool conversion_lower(lowering *l, const spirv_instruction *in)
     return true;
   }
   if (to->opcode != SpvOpTypeVector && mode == NULL) return false;
-  /* To floats nothing is lost, whatever the mode. */
+  /* A conversion to float is exact in every mode. */
   convert_emit(l, in->opcode, to, to->result, lane_type(to), lane_type(from),
                to_half && mode != NULL ? mode[3] : SpvFPRoundingModeRTE,
                in->result, in->words[3]);
   return true;
 }
 
-/* Whether an instruction of halves gives the same, but for rounding, when done
-   with floats; then also where its operands begin. */
+/* If an instruction on halves gives the same result, except for rounding, with
+   floats, returns the index of its first operand; else 0. */
 static unsigned half_operands(const lowering *l, const spirv_instruction *in)
 {
   switch (in->opcode) {
@@ -335,7 +336,7 @@ static bool half_lower(lowering *l, const spirv_instruction *in)
   for (unsigned k = first; k < in->word_count; k++) {
     const spirv_instruction *operand = type_of(l, in->words[k]);
     any |= wide_type(l, operand) != 0;
-    /* Results stored through pointers to halves stay as they are. */
+    /* A result stored through a pointer to half cannot become a float. */
     if (operand != NULL && operand->opcode == SpvOpTypePointer &&
         wide_type(l, definition(l, operand->words[3])) != 0)
       return false;
@@ -366,7 +367,7 @@ static bool half_lower(lowering *l, const spirv_instruction *in)
  * Atomic operations.
  */
 
-/* The word that is the pointer of an atomic operation, or 0. */
+/* Returns the word that holds the pointer of an atomic operation, or 0. */
 static unsigned atomic_pointer(const spirv_instruction *in)
 {
   switch (in->opcode) {
@@ -382,7 +383,8 @@ static unsigned atomic_pointer(const spirv_instruction *in)
   }
 }
 
-/* The bits of the floating-point number that a pointer points to, or 0. */
+/* Returns the width of the floating-point number that a pointer points to, or
+   0. */
 static unsigned float_bits(const lowering *l, uint32_t pointer_type)
 {
   const spirv_instruction *type = definition(l, pointer_type);
@@ -391,8 +393,8 @@ static unsigned float_bits(const lowering *l, uint32_t pointer_type)
   return type != NULL && type->opcode == SpvOpTypeFloat ? type->words[2] : 0;
 }
 
-/* What an operation makes of the number that was there and its operand; what
-   is not a number gives way to what is one. */
+/* Combines the old number and the operand.  For minimum and maximum, a number
+   wins over a NaN. */
 static uint32_t float_combine(lowering *l, unsigned opcode, uint32_t type,
                               uint32_t old, uint32_t value)
 {
@@ -401,7 +403,7 @@ static uint32_t float_combine(lowering *l, unsigned opcode, uint32_t type,
     return RESULT(w, SpvOpFAdd, type, old, value);
   if (opcode != SpvOpAtomicFMinEXT && opcode != SpvOpAtomicFMaxEXT)
     return value;
-  /* What `declared` looks for has no operand but its result. */
+  /* OpTypeBool has no operand except its result. */
   uint32_t boolean = declared(l, SpvOpTypeBool, 1, 0, NULL);
   uint32_t before = RESULT(w, opcode == SpvOpAtomicFMinEXT
                                   ? SpvOpFOrdLessThanEqual
@@ -412,8 +414,8 @@ static uint32_t float_combine(lowering *l, unsigned opcode, uint32_t type,
   return RESULT(w, SpvOpSelect, type, keep, old, value);
 }
 
-/* The function for an operation: from the pointer and, but for a load, a value
-   to what was there before. */
+/* Makes the function for an operation: it takes the pointer and, except for a
+   load, a value, and returns the old value. */
 static uint32_t helper_new(lowering *l, unsigned opcode, uint32_t pointer_type)
 {
   words *w = &l->functions;
@@ -454,7 +456,7 @@ static uint32_t helper_new(lowering *l, unsigned opcode, uint32_t pointer_type)
     to = RESULT(w, SpvOpGenericCastToPtr,
                 TYPE(SpvOpTypePointer, storage, type), to);
   if (half) {
-    /* Half of a word of 32 bits. */
+    /* The half is one half of a 32-bit word. */
     const bool wide = l->m->address_bits == 64;
     const uint32_t address = wide ? TYPE(SpvOpTypeInt, 64, 0) : int32;
     const uint32_t align =
@@ -511,7 +513,7 @@ static uint32_t helper_new(lowering *l, unsigned opcode, uint32_t pointer_type)
 }
 
 /* ------------------------------------------------------------------------
- * Copies by a group, and what fences and they call.
+ * Copies by a group, fences, and the functions that they call.
  */
 
 static uint32_t void_type(lowering *l)
@@ -524,7 +526,7 @@ static uint32_t size_type(lowering *l)
   return TYPE(SpvOpTypeInt, l->m->address_bits, 0);
 }
 
-/* Declare a function of an unsigned int. */
+/* Declares a function that takes an unsigned int. */
 static void import_new(lowering *l, int which, const char *name, uint32_t type)
 {
   const uint32_t id = l->imports[which] = l->bound++;
@@ -542,7 +544,8 @@ static void import_new(lowering *l, int which, const char *name, uint32_t type)
   emit(l, w, SpvOpFunctionEnd, 0, NULL);
 }
 
-/* Declare what the module needs of the library, before any function. */
+/* Declares the library functions that the module needs, before any other
+   function. */
 static void groups_import(lowering *l)
 {
   bool fences = false, copies = false;
@@ -561,7 +564,7 @@ static void groups_import(lowering *l)
   }
 }
 
-/* The work-item's number in its group, and how many the group has. */
+/* Computes the work-item's number in its group, and the size of the group. */
 static uint32_t group_place(lowering *l, uint32_t *count)
 {
   words *w = &l->functions;
@@ -585,8 +588,8 @@ static uint32_t group_place(lowering *l, uint32_t *count)
   return place;
 }
 
-/* The function that copies to such pointers: (to, from, count, stride).  The
-   stride is that of the global side. */
+/* Makes the function that copies between pointers of these types: (to, from,
+   count, stride).  The stride applies to the global side. */
 static uint32_t copy_new(lowering *l, uint32_t to_type, uint32_t from_type)
 {
   words *w = &l->functions;
@@ -666,7 +669,7 @@ static bool atomic_lower(lowering *l, const spirv_instruction *in)
   uint32_t all[MAX_OPERANDS], pointer_type = type->result;
   memcpy(all, in->words, in->word_count * sizeof *all);
   if (bits > 0) {
-    /* A store is an exchange whose result is not used. */
+    /* A store is an exchange with an unused result. */
     bool store = in->opcode == SpvOpAtomicStore;
     unsigned opcode = store ? SpvOpAtomicExchange : in->opcode;
     uint32_t function = helper_for(l, opcode, pointer_type, 0);
@@ -684,7 +687,8 @@ static bool atomic_lower(lowering *l, const spirv_instruction *in)
   return true;
 }
 
-/* What says no more than that there are atomic operations on such numbers. */
+/* Returns true for an instruction that only declares that the module uses
+   atomic operations on floating-point numbers. */
 static bool is_float_atomics(const spirv_instruction *in)
 {
   static const char prefix[] = "SPV_EXT_shader_atomic_float";
@@ -736,11 +740,12 @@ static bool group_lower(lowering *l, const spirv_instruction *in)
  * Images.
  */
 
-/* Up to 6.0, PoCL has write_imagei for 3D images and 2D arrays only by a name
-   that is not called; write_imageui does the same there, since the image's own
-   format decides what a pixel is.  Before SPIR-V 1.4 nothing says which of
-   them is meant, and llvm-spirv takes the first; of the second it hears by an
-   operand of 1.4, at which it does not look for the version. */
+/* Up to 6.0, PoCL defines write_imagei for 3D images and 2D arrays under a name
+   that is never called.  There, write_imageui does the same, since the image's
+   own format determines a pixel.  Before SPIR-V 1.4 the instruction does not
+   say which function is meant, and llvm-spirv chooses write_imagei.  An operand
+   of SPIR-V 1.4 selects write_imageui, and llvm-spirv accepts it in any
+   version. */
 static bool write_lower(lowering *l, const spirv_instruction *in)
 {
   if (in->opcode != SpvOpImageWrite || in->word_count > MAX_OPERANDS ||
@@ -791,10 +796,10 @@ static void module_lower(lowering *l)
   }
 }
 
-/* Whether what kind of memory a pointer leads to is not to be seen. */
+/* Returns true if the address space of a pointer cannot be determined. */
 static bool is_generic(const lowering *l, uint32_t id)
 {
-  /* A damaged module may go round in a circle. */
+  /* In a damaged module, definitions may form a cycle. */
   for (size_t steps = 0; steps < l->m->instruction_count; steps++) {
     const spirv_instruction *in = definition(l, id), *type = type_of(l, id);
     if (type == NULL || type->opcode != SpvOpTypePointer ||
@@ -814,7 +819,8 @@ static bool is_generic(const lowering *l, uint32_t id)
   return true;
 }
 
-/* Whether memory is read or written through such a pointer. */
+/* Returns true if memory is accessed through a pointer of unknown address
+   space. */
 static bool generic_touched(const lowering *l)
 {
   for (size_t i = 0; i < l->m->instruction_count; i++) {
@@ -838,7 +844,7 @@ bool zocl_lower(zocl_module *module, tool_text *log)
   const zocl_device *device = module->device;
   lowering l = {
     .halves = !device->fp16,
-    /* A CPU has one address space. */
+    /* a CPU has only one address space */
     .generics = device->type & CL_DEVICE_TYPE_CPU,
     .groups = device->driver->pocl && !device->takes_il,
     .images = device->driver->pocl > 0 && device->driver->pocl < 7};

@@ -1,5 +1,5 @@
 /*
- * zocl_module.c - modules: made, linked, described.
+ * zocl_module.c - modules: creation, linking, properties.
  * SPDX-License-Identifier: MIT
  */
 #include "module/zocl_module.h"
@@ -12,7 +12,7 @@
 #include <spirv/unified1/OpenCL.std.h>
 #include <spirv/unified1/spirv.h>
 
-/* That of Intel's driver. */
+/* The value that Intel's driver uses. */
 #define FORMAT_OPENCL_C ((ze_module_format_t)3)
 
 /* ------------------------------------------------------------------------
@@ -29,8 +29,8 @@ static zocl_build_log *log_new(const tool_text *text)
   return log;
 }
 
-/* Hand what was written to the caller, who may not want it, and where it is
-   about a failure to zeDriverGetLastErrorDescription, too. */
+/* Gives the log to the caller, unless `log` is NULL.  After a failure the text
+   is also for zeDriverGetLastErrorDescription. */
 static ze_result_t log_give(ze_result_t result, tool_text *text,
                             zocl_build_log **log)
 {
@@ -90,8 +90,8 @@ void zocl_module_unref(zocl_module *module)
   free(module);
 }
 
-/* Write a value over the default of a specialization constant, which makes it a
-   constant like any other to the compiler. */
+/* Overwrites the default of a specialization constant, so that compilers treat
+   it as an ordinary constant. */
 static void constant_write(zocl_module *module, const spirv_spec_constant *c,
                            const void *value)
 {
@@ -101,7 +101,7 @@ static void constant_write(zocl_module *module, const spirv_spec_constant *c,
     if (in->result != c->id) continue;
     uint32_t *words = module->words + (in->words - spirv->words);
     if (in->opcode == SpvOpSpecConstant) {
-      /* The literal; the high bits of a narrow one are zero. */
+      /* The literal; a narrow one has zeros in its high bits. */
       size_t bytes = c->type.bits / 8;
       memset(words + 3, 0, (in->word_count - 3u) * sizeof *words);
       if (bytes <= (in->word_count - 3u) * sizeof *words)
@@ -114,8 +114,8 @@ static void constant_write(zocl_module *module, const spirv_spec_constant *c,
   }
 }
 
-/* The same for all that have the numbers given: a compiler makes one for each
-   use.  What the module does not have is not set. */
+/* Sets all constants with the given numbers: a compiler makes one for each use.
+   Numbers that the module does not have are ignored. */
 static ze_result_t constants_write(zocl_module *module,
                                    const ze_module_constants_t *constants)
 {
@@ -134,7 +134,7 @@ static ze_result_t constants_write(zocl_module *module,
   return ZE_RESULT_SUCCESS;
 }
 
-/* Read the module's words again into module->spirv. */
+/* Parses the module's words again into module->spirv. */
 static bool module_parse(zocl_module *module, tool_text *log)
 {
   char message[1024] = "";
@@ -146,10 +146,10 @@ static bool module_parse(zocl_module *module, tool_text *log)
   return false;
 }
 
-/* Take from functions the wish not to be inlined, which compilers write that
-   were told not to optimise: PoCL has group sizes and ids only in the kernel
-   itself, and ends the process where another function asks for them.  Words in
-   this machine's byte order, not decoded yet. */
+/* Removes the DontInline mask from functions.  Compilers set it if optimisation
+   is off, but PoCL provides group sizes and ids only in the kernel itself, and
+   ends the process if another function queries them.  The words are in this
+   machine's byte order and not decoded yet. */
 static void functions_inline(uint32_t *words, size_t count)
 {
   for (size_t at = 5; at < count;) {
@@ -161,8 +161,8 @@ static void functions_inline(uint32_t *words, size_t count)
   }
 }
 
-/* PoCL's bitcode library has no half_sin and such, of which little precision is
-   asked, but native_sin, which is as good there. */
+/* PoCL's bitcode library lacks half_sin and the other functions of low
+   precision.  Use native_sin and its relatives, which are as precise there. */
 static void halves_native(uint32_t *words, size_t count)
 {
   static const char name[] = "OpenCL.std";
@@ -187,7 +187,7 @@ static void words_swap(uint32_t *words, size_t count)
   for (size_t i = 0; i < count; i++) words[i] = __builtin_bswap32(words[i]);
 }
 
-/* The flags as they are kept: -ze-opt-level=2 is -ze-opt-level=O2. */
+/* Returns a copy of the flags, with -ze-opt-level=2 as -ze-opt-level=O2. */
 static char *flags_copy(const char *flags)
 {
   static const char level[] = "-ze-opt-level=";
@@ -204,7 +204,7 @@ static char *flags_copy(const char *flags)
   return copy;
 }
 
-/* A module of SPIR-V; BUILD_FAILURE with a log otherwise. */
+/* Makes a module of SPIR-V; BUILD_FAILURE with a log if it is invalid. */
 static ze_result_t module_new(zocl_device *device, const void *spirv,
                               size_t size, const char *flags,
                               const ze_module_constants_t *constants,
@@ -232,8 +232,8 @@ static ze_result_t module_new(zocl_device *device, const void *spirv,
   if (!device->takes_il) halves_native(made->words, count);
   result = ZE_RESULT_ERROR_MODULE_BUILD_FAILURE;
   if (!module_parse(made, log)) goto fail;
-  /* Compilers take much that the validator does not, and programs count on
-     it; what they make of it the trial in another process tells. */
+  /* Compilers accept much that the validator rejects, and programs depend on
+     it.  So only warn if a trial in another process follows. */
   if (!spirv_validate(spirv, size, message, sizeof message)) {
     bool tried = zocl_build_is_tried();
     tool_text_add(log, "%s: not a valid SPIR-V module: %s\n",
@@ -292,7 +292,7 @@ void zocl_module_warm(zocl_device *device, const void *spirv, size_t size,
   zocl_module_unref(module);
 }
 
-/* From words to a program, or as far as that goes without other modules. */
+/* Builds the module's program, as far as possible without other modules. */
 static ze_result_t module_finish(zocl_module *module, tool_text *log)
 {
   if (module->source)
@@ -310,13 +310,13 @@ static ze_result_t module_finish(zocl_module *module, tool_text *log)
       !(zocl_globals_fill(module, log) && zocl_link(module, NULL, 0, log)))
     return ZE_RESULT_ERROR_MODULE_BUILD_FAILURE;
   bool built = zocl_build(module, log);
-  /* Functions that no module exports may be the OpenCL's own. */
+  /* Imported functions that no module exports may be OpenCL's own. */
   if (built) module->imports = false;
   return built || module->imports ? ZE_RESULT_SUCCESS
                                   : ZE_RESULT_ERROR_MODULE_BUILD_FAILURE;
 }
 
-/* How many but the importer export it. */
+/* Returns the number of modules, without the importer, that export `name`. */
 static uint32_t count_exporters(const zocl_module *importer, const char *name,
                                 uint32_t count, zocl_module *const *modules)
 {
@@ -342,7 +342,7 @@ static bool imports_are_clear(const zocl_module *module, uint32_t count,
   return clear;
 }
 
-/* A module of one input, of SPIR-V or native. */
+/* Makes a module of one input, SPIR-V or a native binary. */
 static ze_result_t module_of(zocl_device *device, ze_module_format_t format,
                              const void *input, size_t size, const char *flags,
                              const ze_module_constants_t *constants,
@@ -355,7 +355,7 @@ static ze_result_t module_of(zocl_device *device, ze_module_format_t format,
   return module_new(device, input, size, flags, constants, log, module);
 }
 
-/* A module of several inputs. */
+/* Makes a module of several inputs. */
 static ze_result_t module_join(zocl_device *device, ze_module_format_t format,
                                const ze_module_program_exp_desc_t *program,
                                tool_text *log, zocl_module **module)
@@ -543,7 +543,7 @@ ze_result_t zocl_ModuleGetGlobalPointer(ze_module_handle_t module,
   return ZE_RESULT_SUCCESS;
 }
 
-/* No OpenCL tells the address of a function. */
+/* OpenCL does not report addresses of functions. */
 ze_result_t zocl_ModuleGetFunctionPointer(ze_module_handle_t module,
                                           const char *name, void **pointer)
 {
@@ -575,7 +575,7 @@ static ze_result_t modules_check(uint32_t count, zocl_module *const *modules)
   return ZE_RESULT_SUCCESS;
 }
 
-/* Whether somebody exports it, or every OpenCL has it. */
+/* Returns true if a module exports the symbol, or every OpenCL has it. */
 static bool is_resolvable(const zocl_module *importer,
                           const spirv_symbol *import, uint32_t count,
                           zocl_module *const *modules)
@@ -592,7 +592,7 @@ static ze_result_t modules_link(uint32_t count, zocl_module *const *modules,
       tool_text_add(log, "modules of different devices cannot be linked\n");
       return ZE_RESULT_ERROR_MODULE_LINK_FAILURE;
     }
-  /* All variables have their places before any code is made. */
+  /* All variables must have addresses before any code is made. */
   bool ok = true;
   for (uint32_t i = 0; i < count; i++)
     if (modules[i]->program == NULL)

@@ -15,85 +15,87 @@
 
 /* A program-scope variable. */
 typedef struct zocl_global {
-  const char *name;      /* NULL where it has none */
+  const char *name;      /* NULL if absent */
   uint32_t at;           /* its instruction in module->spirv */
   bool imported, exported;
-  bool ready;            /* it has its address and had its initial value */
+  bool ready;            /* it has its address and its initial value */
   size_t bytes, offset;
-  void *address;         /* of an imported one, once it is linked */
+  void *address;         /* of an imported one, set when it is linked */
 } zocl_global;
 
 struct _ze_module_handle_t {
   zocl_handle handle;
-  atomic_uint refs;      /* the handle and its kernels */
+  atomic_uint refs;      /* by the handle and by kernels */
   zocl_device *device;
   spirv_module *spirv;
-  cl_program program;    /* NULL until it is linked */
-  zocl_program *shared;  /* what other modules have it by, or NULL */
-  char *flags;           /* build flags as given */
-  bool source;           /* of OpenCL C, which then is in words */
-  uint32_t *words;       /* the SPIR-V with the constants given */
+  cl_program program;    /* NULL before the module is linked */
+  zocl_program *shared;  /* the program if modules share it, or NULL */
+  char *flags;           /* the build flags */
+  bool source;           /* OpenCL C, which is then in `words` */
+  uint32_t *words;       /* the SPIR-V with its constants set */
   size_t size;           /* in bytes */
-  bool imports;          /* it needs, or has needed, other modules */
-  cache_key origin;      /* what its code is made of, but for addresses */
-  prepare_origin found;  /* where that came from */
-  uint32_t *code;        /* what is built: words, or made of them */
+  bool imports;          /* it needs, or needed, other modules */
+  cache_key origin;      /* hash of everything in its code, except addresses */
+  prepare_origin found;  /* the origin of the code */
+  uint32_t *code;        /* the code to build: `words` or made from them */
   size_t code_size;
-  unsigned char *bitcode; /* the code translated, while it is built */
+  unsigned char *bitcode; /* the translated code, during the build */
   size_t bitcode_size;
   zocl_global *globals;
   uint32_t global_count;
-  zocl_storage *storage; /* of its own globals, or NULL */
-  zocl_storage **held;   /* of others, whose addresses are in the code */
+  zocl_storage *storage; /* for the module's variables, or NULL */
+  zocl_storage **held;   /* for variables of others, used in the code */
   uint32_t held_count;
 };
 
 struct _ze_module_build_log_handle_t {
   zocl_handle handle;
-  size_t size;           /* with the NUL */
+  size_t size;           /* including the NUL */
   char text[];
 };
 
-/* Where its code came from, as prepare.h says. */
+/* Reports the origin of the module's code; described in prepare.h. */
 ze_result_t zocl_ModuleGetOrigin(zocl_module *module, prepare_origin *origin);
 ze_result_t zocl_DriverExpectModule(zocl_driver *driver);
 
 void zocl_module_ref(zocl_module *module);
 void zocl_module_unref(zocl_module *module);
 
-/* zocl_source.c: a module of OpenCL C, which has no `spirv` until it has been
-   built and described. */
+/* zocl_source.c: makes a module of OpenCL C, whose `spirv` is NULL until it has
+   been built and described. */
 ze_result_t zocl_source_new(zocl_device *device, const void *text, size_t size,
                             const char *flags, zocl_module **module);
-/* Make module->spirv of what OpenCL says of the kernels, which were built with
-   these options; false with the reason in log. */
+/* Makes module->spirv from OpenCL's description of the kernels, which were
+   built with these options.  Returns false with the reason in log. */
 bool zocl_source_describe(zocl_module *module, const char *options,
                           tool_text *log);
 
-/* A native binary, malloc'ed, of the module's flags and that SPIR-V. */
+/* Returns a native binary, malloc'ed, with the module's flags and that
+   SPIR-V. */
 void *zocl_module_pack(const zocl_module *module, const void *spirv,
                        size_t spirv_size, size_t *size);
 
-/* A native binary taken apart, which it points into; false: damaged. */
+/* The parts of a native binary, as pointers into it.  The function returns
+   false if the binary is damaged. */
 typedef struct zocl_native {
   const char *flags;
   const void *code;
   size_t code_size;
-  bool source;           /* of OpenCL C */
+  bool source;           /* OpenCL C */
 } zocl_native;
 bool zocl_native_open(const void *bytes, size_t size, zocl_native *opened);
 
-/* A module of a native binary: INVALID_NATIVE_BINARY where it is damaged,
-   BUILD_FAILURE where it is not SPIR-V, with the reason in log. */
+/* Makes a module from a native binary.  Returns INVALID_NATIVE_BINARY if it is
+   damaged, BUILD_FAILURE if it is not SPIR-V, with the reason in log. */
 ze_result_t zocl_module_of_native(zocl_device *device, const void *bytes,
                                   size_t size, tool_text *log,
                                   zocl_module **module);
 
-/* For lze-build: do with a native binary all that could end this process, but
-   launch nothing.  False with the reason in log. */
+/* For lze-build: does everything with a native binary that could end this
+   process, except launching kernels.  Returns false with the reason in log. */
 bool zocl_module_try(zocl_device *device, const void *bytes, size_t size,
                      tool_text *log);
-/* For lze-build: build SPIR-V for what that has OpenCL load. */
+/* For lze-build: builds SPIR-V to make OpenCL load its library of built-ins. */
 void zocl_module_warm(zocl_device *device, const void *spirv, size_t size,
                       tool_text *log);
 
@@ -101,25 +103,27 @@ void zocl_module_warm(zocl_device *device, const void *spirv, size_t size,
  * zocl_global.c: program-scope variables, in memory of this process.
  */
 
-/* The blocks of memory whose addresses a module's code has, at `blocks` unless
-   that is NULL; returns how many. */
+/* Stores in `blocks`, unless that is NULL, the blocks of memory whose addresses
+   are in a module's code; returns their number. */
 size_t zocl_global_blocks(const zocl_module *module, void **blocks);
 
-/* Keep the memory that another module's code has addresses of. */
+/* Takes references to the memory whose addresses are in another module's
+   code. */
 bool zocl_globals_hold(zocl_module *module, const zocl_module *other);
 
-/* Find the module's variables and give those that are not imported memory.
-   False with the reason in log. */
+/* Finds the module's variables and allocates memory for all that are not
+   imported.  Returns false with the reason in log. */
 bool zocl_globals_place(zocl_module *module, tool_text *log);
-/* Give imported ones the addresses of those that others export.  False with
-   those in log that none does. */
+/* Sets the addresses of imported variables to the exporters' variables.
+   Returns false and lists in log the variables that no module exports. */
 bool zocl_globals_import(zocl_module *module, zocl_module *const *others,
                          uint32_t count, tool_text *log);
-/* Write the initial values of those that had none yet, since what is there is
-   the program's from then on.  False with those in log, unless that is NULL,
-   that have none still: before the link, those made of imported addresses. */
+/* Writes the initial values of variables that are not initialised yet; later
+   the program owns their contents.  Returns false if some cannot be initialised
+   yet, and lists them in log unless that is NULL: before the link, variables
+   whose values contain imported addresses. */
 bool zocl_globals_fill(zocl_module *module, tool_text *log);
-/* By name, or NULL. */
+/* Finds a variable by name; NULL if absent. */
 zocl_global *zocl_global_find(const zocl_module *module, const char *name);
 
 #endif

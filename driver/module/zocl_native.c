@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The native binary is this driver's own container: the header, the flags
-   with their NUL, the SPIR-V with its constants set, or the source.  PoCL's
-   binary would depend on the processor and on the version of LLVM. */
+/* A native binary is this driver's own container: the header, the flags with
+   their NUL, then the SPIR-V with its constants set, or the source.  PoCL's
+   binary would depend on the processor and on the LLVM version. */
 typedef struct container {
   char magic[8];
-  uint64_t checksum; /* of all that follows it */
-  uint64_t total;    /* bytes of it all */
+  uint64_t checksum; /* of everything after it */
+  uint64_t total;    /* bytes, including the header */
   uint64_t flags_size, spirv_size;
 } container;
 

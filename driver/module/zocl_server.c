@@ -1,12 +1,13 @@
 /*
- * zocl_server.c - one process that stays and builds modules in forks of itself.
+ * zocl_server.c - one permanent process that builds modules in its forks.
  * SPDX-License-Identifier: MIT
  *
- * Half a second of what a module's first build takes is PoCL loading its
- * library of built-ins into a new process.  So lze-build is started once, has
- * that in memory, and forks for each module; nothing but a pair of sockets
- * connects it to this process.  It belongs to the process and not to a thread,
- * and is replaced where it has died or what it has been started with changed.
+ * For half a second of a module's first build, PoCL loads its library of
+ * built-ins into a new process.  So lze-build is started once, retains the
+ * library in memory, and forks for each module; only a pair of sockets connects
+ * it to this process.  The server belongs to the process and not to a thread.
+ * It is replaced if it has died or if its environment has changed: see
+ * origin_now.
  */
 #include "module/zocl_server.h"
 #include "cache.h"
@@ -27,12 +28,12 @@
 
 static struct {
   pthread_mutex_t lock;
-  zocl_end end;          /* of the process that started it */
+  zocl_end end;          /* in the process that started the server */
   pid_t pid;
-  unsigned long long begun; /* when pid did, as /proc says */
-  cache_key origin;      /* what it was started with */
+  unsigned long long begun; /* the start time of pid, from /proc */
+  cache_key origin;      /* the environment it was started in */
   bool has_answered;
-  bool is_broken;        /* one of that origin never answered */
+  bool is_broken;        /* a server of that origin never answered */
 } server = {.lock = PTHREAD_MUTEX_INITIALIZER, .end.fd = -1};
 
 static bool end_set(zocl_end *end, int fd)
@@ -59,7 +60,8 @@ static void end_close(zocl_end *end)
   end->fd = -1;
 }
 
-/* What a process started now would differ by from one started before. */
+/* Returns a key of everything in which a process started now may differ from an
+   earlier one. */
 static cache_key origin_now(const char *path)
 {
   cache_key key = CACHE_KEY_INIT;
@@ -83,7 +85,8 @@ static cache_key origin_now(const char *path)
   return key;
 }
 
-/* When the process began, in the kernel's ticks; 0 where there is none. */
+/* Returns the time when the process started, in the kernel's ticks; 0 if it
+   does not exist. */
 static unsigned long long process_begun(pid_t pid)
 {
   char path[64], text[1024];
@@ -94,13 +97,13 @@ static unsigned long long process_begun(pid_t pid)
   close(fd);
   if (n <= 0) return 0;
   text[n] = '\0';
-  const char *p = strrchr(text, ')'); /* behind the name; then field 3 */
+  const char *p = strrchr(text, ')'); /* after the name; field 3 is next */
   for (int field = 2; p != NULL && field < 22; field++)
     p = strchr(p + 1, ' ');
   return p != NULL ? strtoull(p, NULL, 10) : 0;
 }
 
-/* It ends when our end is closed; where it may hang, `end` it at once. */
+/* Closes our end, which ends the server.  If it may hang, `end` kills it. */
 static void server_drop(bool end)
 {
   end_close(&server.end);
@@ -109,7 +112,8 @@ static void server_drop(bool end)
     kill(-server.pid, SIGKILL);
 }
 
-/* Have one of that origin; the lock is held. */
+/* Ensures that a server for this environment is running.  Caller holds the
+   lock. */
 static bool server_ready(const char *path, tool_text *log)
 {
   cache_key origin = origin_now(path);
@@ -132,8 +136,8 @@ static bool server_ready(const char *path, tool_text *log)
   return true;
 }
 
-/* Send a job: the file it is in, one for messages, and the socket on which the
-   answer shall come. */
+/* Sends a job: files for the task and for messages, and the socket for the
+   answer. */
 static bool job_send(int seconds, const int files[ZOCL_JOB_FILES])
 {
   union {
@@ -164,11 +168,13 @@ static int64_t now_ms(void)
   return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* Wait for the answer; false where it ended without one. *late: it hangs. */
+/* Waits for the answer.  Returns false if the server ended without one; sets
+   *late if it hangs. */
 static bool answer_receive(int socket, int seconds, zocl_answer *answer,
                            bool *late)
 {
-  /* It watches the time itself; what is added is for its start. */
+  /* The server enforces the limit itself; the additional time is for its
+     start. */
   enum { START_MS = 30000 };
   int64_t limit = now_ms() + (int64_t)TOOL_WAITING * 1000 * seconds + START_MS;
   struct pollfd wait = {.fd = socket, .events = POLLIN};
@@ -186,8 +192,8 @@ static bool answer_receive(int socket, int seconds, zocl_answer *answer,
   return n == sizeof *answer;
 }
 
-/* Hand the server a job; returns the socket on which the answer comes, or -1.
-   *again: where it has died, another one may do. */
+/* Sends the server a job.  Returns the socket for the answer, or -1; sets
+   *again if the server has died and another one may succeed. */
 static int job_begin(const char *path, int seconds, int files[ZOCL_JOB_FILES],
                      pid_t *pid, bool *again, tool_text *log)
 {
@@ -214,7 +220,7 @@ static int job_begin(const char *path, int seconds, int files[ZOCL_JOB_FILES],
   return -1;
 }
 
-/* Ask the server once; false where there is no answer. */
+/* Sends the server a job and waits.  Returns false if there was no answer. */
 static bool ask(const char *path, int seconds, int files[ZOCL_JOB_FILES],
                 zocl_answer *answer, bool *again, tool_text *log)
 {
@@ -302,7 +308,7 @@ zocl_served zocl_server_build(const char *path, const void *task, size_t size,
   zocl_served served = ZOCL_NOT_SERVED;
   int files[ZOCL_JOB_FILES] = {tool_file(task, size), tool_file("", 0), -1};
   bool answered = false, again = true;
-  /* Once more where a server has died that had answered before. */
+  /* Try again if a server that had answered before has died. */
   for (int i = 0; i < 3 && again && !answered && files[0] >= 0 && files[1] >= 0;
        i++)
     answered = ask(path, seconds, files, &answer, &again, &ignored);

@@ -1,5 +1,5 @@
 /*
- * zocl_server.h - lze-build as a process that stays.
+ * zocl_server.h - lze-build as a permanent process.
  * SPDX-License-Identifier: MIT
  */
 #ifndef ZOCL_SERVER_H
@@ -11,27 +11,27 @@
 
 #include <sys/types.h>
 
-/* A message to it, and the files that come with it. */
+/* A message to the server, and the files that are sent with it. */
 typedef struct zocl_job {
   int32_t seconds; /* of processor time */
 } zocl_job;
 enum {
   ZOCL_JOB_TASK,     /* a zocl_task */
-  ZOCL_JOB_MESSAGES, /* what becomes standard error */
-  ZOCL_JOB_ANSWER,   /* a socket; once it is closed, none waits */
+  ZOCL_JOB_MESSAGES, /* receives standard error */
+  ZOCL_JOB_ANSWER,   /* a socket; closing our end cancels the job */
   ZOCL_JOB_FILES
 };
 
-/* The head of a task; behind it the platform's version, the device's
-   name and the shapes, each with its NUL, and a native binary. */
+/* The head of a task.  After it come the platform's version, the device's name
+   and the shapes, each with its NUL, and a native binary. */
 typedef struct zocl_task {
   uint64_t version_size, name_size, shapes_size, binary_size;
 } zocl_task;
 
 typedef enum zocl_outcome {
-  ZOCL_ANSWER_ENDED,  /* with that status */
-  ZOCL_ANSWER_LATE,   /* it was ended, for it took too long */
-  ZOCL_ANSWER_REFUSED /* no process could be made for it */
+  ZOCL_ANSWER_ENDED,  /* the process ended with that status */
+  ZOCL_ANSWER_LATE,   /* the process was ended, since it took too long */
+  ZOCL_ANSWER_REFUSED /* no process could be started for it */
 } zocl_outcome;
 
 typedef struct zocl_answer {
@@ -40,37 +40,38 @@ typedef struct zocl_answer {
 } zocl_answer;
 
 typedef enum zocl_served {
-  ZOCL_NOT_SERVED, /* there is no server, nor can one be had */
+  ZOCL_NOT_SERVED, /* no server runs or can be started */
   ZOCL_SERVED_FINE,
   ZOCL_SERVED_BADLY /* with the reason in log */
 } zocl_served;
 
-/* Start the server from the program at `path`, if there is none; false where
-   none can be had. */
+/* Starts the server from the program at `path` if it is not running.  Returns
+   false if that is impossible. */
 bool zocl_server_prepare(const char *path);
-/* Have the server, started if need be from the program at `path`, do a piece of
-   work, which is laid out as above. */
+/* Has the server perform a task in the format above, and starts the server from
+   the program at `path` if needed. */
 zocl_served zocl_server_build(const char *path, const void *task, size_t size,
                               int seconds, tool_text *log);
 
-/* Our end of a pair of sockets, as long as it is ours: a program may have
-   closed it, and opened another file, or be a fork of the process that it
-   belongs to. */
+/* Our end of a pair of sockets.  It is checked before each use, because the
+   program may have closed the descriptor and opened another file, or this
+   process may be a fork of the owner. */
 typedef struct zocl_end {
-  int fd;                /* -1: there is none */
-  pid_t server;          /* whose answer comes there */
+  int fd;                /* -1: absent */
+  pid_t server;          /* the process that sends the answer */
   pid_t owner;
   dev_t device;
   ino_t inode;
 } zocl_end;
 
-/* The same without waiting for the answer; false where no work was begun. */
+/* Like zocl_server_build, but does not wait for the answer.  Returns false if
+   no work was started. */
 bool zocl_server_start(const char *path, const void *task, size_t size,
                        int seconds, zocl_end *answer);
-/* Whether that is over; then *served says how it went, ZOCL_NOT_SERVED where
-   the server, or the program's end, is gone, and the end is closed. */
+/* Returns true if the task has ended; then sets *served to its result, or to
+   ZOCL_NOT_SERVED if the server or our end is gone, and closes our end. */
 bool zocl_server_is_done(zocl_end *answer, zocl_served *served);
-/* Whether a server has answered this process and is still there. */
+/* Returns true if a server has answered this process and still exists. */
 bool zocl_server_is_up(void);
 
 #endif

@@ -2,10 +2,10 @@
  * zocl_source.c - modules of OpenCL C, which OpenCL compiles by itself.
  * SPDX-License-Identifier: MIT
  *
- * Intel's driver takes OpenCL C as module format 3, and so does this one, by
- * clCreateProgramWithSource.  There is no SPIR-V to read then: what the rest of
- * the driver needs to know of kernels is what OpenCL says of their arguments,
- * written down as a module of stubs.
+ * This driver takes OpenCL C as module format 3, as Intel's driver does, and
+ * passes it to clCreateProgramWithSource.  Such a module has no SPIR-V to read,
+ * so OpenCL's description of the kernels' arguments is written down as a module
+ * of stubs, for the rest of the driver.
  */
 #include "module/zocl_module.h"
 
@@ -15,7 +15,7 @@
 
 #include "signature.h"
 
-/* A string that a query gives, malloc'ed; NULL where it gives none. */
+/* Sets `text` to the malloc'ed string that a query returns, or NULL. */
 #define QUERY(text, function, ...)                                           \
   do {                                                                       \
     size_t size_ = 0;                                                        \
@@ -30,19 +30,19 @@
     }                                                                        \
   } while (0)
 
-/* The kernels' declarations.  What size a type has that only the source knows,
-   the OpenCL is asked by kernels behind that source, whose groups are required
-   to have it: nothing is launched. */
+/* The kernels' declarations.  The sizes of some types are known only in the
+   source.  To get them from OpenCL, size kernels are appended to the source and
+   built: each requires groups of the size of one type.  Nothing is launched. */
 typedef struct description {
   zocl_module *module;
   tool_text declarations;
-  tool_text askers;      /* those kernels */
-  tool_text unknown;     /* whose arguments they are for, in words */
-  unsigned count;        /* of them, so far */
-  cl_program sizes;      /* made of them; NULL while they are collected */
+  tool_text askers;      /* the size kernels */
+  tool_text unknown;     /* error messages about their arguments */
+  unsigned count;        /* of size kernels so far */
+  cl_program sizes;      /* program with size kernels; NULL at first */
 } description;
 
-/* Whether a signature may have that type. */
+/* Returns true if a signature may contain that type. */
 static bool is_known(const char *type)
 {
   tool_text text = {0};
@@ -57,7 +57,7 @@ static bool is_known(const char *type)
   return stubs != NULL;
 }
 
-/* The size of the groups that a kernel requires, or zeros. */
+/* Gets the group size that a kernel requires, or zeros. */
 static void group_of(const description *d, cl_kernel kernel, size_t group[3])
 {
   zocl_cl *cl = d->module->device->driver->cl;
@@ -67,7 +67,7 @@ static void group_of(const description *d, cl_kernel kernel, size_t group[3])
                                3 * sizeof *group, group, NULL);
 }
 
-/* Add a value of a type that only the source knows. */
+/* Adds a value whose type is known only in the source. */
 static void value_add(description *d, const char *kernel, const char *type,
                       const char *name)
 {
@@ -83,7 +83,7 @@ static void value_add(description *d, const char *kernel, const char *type,
       cl->clReleaseKernel(of);
     }
   } else {
-    /* Of samplers there are no arrays. */
+    /* Arrays of samplers are invalid, so samplers fail here. */
     tool_text_add(&d->askers, "__kernel __attribute__((reqd_work_group_size("
                               "sizeof(%s[1]), 1, 1))) void %s(void) {}\n",
                   type, asker);
@@ -95,7 +95,7 @@ static void value_add(description *d, const char *kernel, const char *type,
   tool_text_add(&d->declarations, "struct(%zu)", group[0]);
 }
 
-/* Add the declaration of an argument: "global const float* x". */
+/* Adds the declaration of an argument: "global const float* x". */
 static bool argument_add(description *d, const char *kernel_name,
                          cl_kernel kernel, cl_uint i)
 {
@@ -138,7 +138,7 @@ static bool argument_add(description *d, const char *kernel_name,
   return told;
 }
 
-/* Add the declaration of a kernel. */
+/* Adds the declaration of a kernel. */
 static bool kernel_add(description *d, const char *name)
 {
   const zocl_module *module = d->module;
@@ -163,7 +163,7 @@ static bool kernel_add(description *d, const char *name)
   return ok;
 }
 
-/* Declare all kernels. */
+/* Declares all kernels. */
 static bool declarations_make(description *d)
 {
   zocl_cl *cl = d->module->device->driver->cl;
@@ -181,7 +181,7 @@ static bool declarations_make(description *d)
   return ok && !d->declarations.lost && !d->askers.lost;
 }
 
-/* Build the kernels that know sizes. */
+/* Builds the size kernels. */
 static bool sizes_build(description *d, const char *options, char *message,
                         size_t cap)
 {
@@ -237,7 +237,7 @@ ze_result_t zocl_source_new(zocl_device *device, const void *text, size_t size,
 {
   zocl_module *made = zocl_handle_new(sizeof *made);
   if (made == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
-  /* A caller that passes a C string may have counted its end. */
+  /* A caller that passes a C string may have included its NUL. */
   while (size > 1 && ((const char *)text)[size - 1] == '\0') size--;
   atomic_init(&made->refs, 1);
   made->device = device;

@@ -2,8 +2,8 @@
  * zocl_translate.c - SPIR-V to bitcode, by the packaged translator.
  * SPDX-License-Identifier: MIT
  *
- * What it made is kept on disk, because a translation takes longer than all
- * the rest of loading a module that PoCL has cached.
+ * Results are cached on disk, because a translation takes longer than
+ * everything else when a module that PoCL has cached is loaded.
  */
 #include "module/zocl_build.h"
 
@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum {
-  /* Translations take milliseconds; one that hangs was seen. */
+  /* In seconds.  Translations take milliseconds, but one was seen to hang. */
   TIME_LIMIT = 30
 };
 

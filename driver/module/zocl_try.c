@@ -1,5 +1,5 @@
 /*
- * zocl_try.c - what lze-build tries before the driver does it.
+ * zocl_try.c - the steps that lze-build tries before the driver performs them.
  * SPDX-License-Identifier: MIT
  */
 #include "module/zocl_build.h"
@@ -7,9 +7,9 @@
 
 #include <stdlib.h>
 
-/* Have the kernels compiled, all of them: what PoCL does when it is called for
-   the program's binary.  Each takes it some 50 ms, so that libraries of very
-   many, of which programs use a few, are left to the first launches. */
+/* Compiles all kernels, which PoCL does when the program's binary is queried.
+   Each kernel takes about 50 ms, so libraries with very many kernels, of which
+   programs use only a few, are left to the first launches. */
 enum { MOST_COMPILED = 64 };
 
 static bool kernels_compile(const zocl_module *module)
@@ -19,7 +19,7 @@ static bool kernels_compile(const zocl_module *module)
   size_t size = 0;
   if (cl->clGetProgramInfo(module->program, CL_PROGRAM_BINARY_SIZES,
                            sizeof size, &size, NULL) != CL_SUCCESS || size == 0)
-    return true; /* this OpenCL has none to give */
+    return true; /* this OpenCL does not provide a binary */
   unsigned char *binary = malloc(size), *binaries[1] = {binary};
   if (binary == NULL) return false;
   cl_int error = cl->clGetProgramInfo(module->program, CL_PROGRAM_BINARIES,
@@ -28,9 +28,8 @@ static bool kernels_compile(const zocl_module *module)
   return error == CL_SUCCESS;
 }
 
-/* Build it again as other processes will, from what PoCL has left in its cache:
-   not all that PoCL 3.1 writes there it can read, and then it ends the
-   process. */
+/* Builds the module again, as other processes will, from PoCL's cache: PoCL 3.1
+   cannot read everything that it writes there, and ends the process then. */
 static bool read_again(zocl_module *module, tool_text *log)
 {
   if (module->device->driver->pocl == 0 || module->source) return true;
