@@ -2,10 +2,10 @@
  * zocl_ddi.c - the functions the loader looks up, and the tables they fill.
  * SPDX-License-Identifier: MIT
  *
- * The loader owns the tables, and an older loader owns shorter ones, so that
- * an entry is written only when the version asked for already has it.  All
- * tables of specification 1.17 are exported, empty ones too: loaders up to
- * 1.24 refuse a driver that lacks one.
+ * The loader owns the tables, and an older loader has shorter ones, so an entry
+ * is written only if the requested version has it.  All tables of specification
+ * 1.17 are exported, empty ones too: loaders up to 1.24 reject a driver that
+ * lacks one.
  */
 #include "module/zocl_kernel.h"
 #include "ext/zocl_ext.h"
@@ -16,7 +16,7 @@
 
 typedef void (*entry_function)(void);
 
-/* The tables which have entries here; NONE stays empty. */
+/* The tables that have entries here; NONE stays empty. */
 enum table {
   NONE,
   Global,
@@ -86,8 +86,8 @@ static const struct entry {
    (entry_function)zocl_DriverExpectModule},
   {NONE, 0, 0, "zoclKernelSetDimensions",
    (entry_function)zocl_KernelSetDimensions},
-  /* Functions of Intel's driver; the last has become zeEventCounterBasedCreate,
-     whose descriptor has the same form. */
+  /* Functions that Intel's driver has.  The last one is now
+     zeEventCounterBasedCreate, whose descriptor has the same layout. */
   {NONE, 0, 0, "zexMemGetIpcHandles", (entry_function)zocl_MemGetIpcHandles},
   {NONE, 0, 0, "zexMemOpenIpcHandles", (entry_function)zocl_MemOpenIpcHandles},
   {NONE, 0, 0, "zexDriverImportExternalPointer",
@@ -118,8 +118,8 @@ static ze_result_t table_fill(enum table which, ze_api_version_t version,
   return ZE_RESULT_SUCCESS;
 }
 
-/* All tables, in the order in which the loader's ze_dditable_driver_t and its
-   like have pointers to them: the API, the table's name, what is in it. */
+/* All tables, in the order of the pointers in the loader's ze_dditable_driver_t
+   and similar types: the API, the table's name, its contents. */
 #define CORE_TABLES(T)                                                        \
   T(ze, RTASBuilder, NONE)                                                    \
   T(ze, RTASBuilderExp, NONE)                                                 \
@@ -219,13 +219,13 @@ SYSMAN_TABLES(TABLE)
 RUNTIME_TABLES(TABLE)
 
 /* ------------------------------------------------------------------------
- * Handles that know their tables (ZE_extension_driver_ddi_handles).
+ * Handles that point to their tables (ZE_extension_driver_ddi_handles).
  *
- * A loader that goes by them has checked that the version below has the entry
- * it wants.  Every pointer leads to a table, of null pointers perhaps.
+ * A loader that uses these has checked that the version below has the entry it
+ * wants.  Every pointer leads to a table, though perhaps one of null pointers.
  */
 
-enum { TABLE_ROOM = 80 }; /* more than the longest of 1.17, zes Device */
+enum { TABLE_ROOM = 80 }; /* more than the longest table of 1.17, zes Device */
 
 static const entry_function tables[TABLE_COUNT][TABLE_ROOM] = {
 #define ENTRY(table, index, minor, name) \
@@ -244,7 +244,8 @@ static const entry_function tables[TABLE_COUNT][TABLE_ROOM] = {
 #undef ENTRY
 };
 
-/* As ze_dditable_driver_t: the tables are of this version, and there. */
+/* The same layout as ze_dditable_driver_t: the version of the tables, and a
+   flag that they are valid. */
 #define HEAD          \
   uint32_t version; \
   uint8_t valid
@@ -261,7 +262,7 @@ TABLES(tools, TOOLS_TABLES)
 TABLES(sysman, SYSMAN_TABLES)
 TABLES(runtime, RUNTIME_TABLES)
 
-/* What the storeys below are to know of those above, from the start. */
+/* When loaded, register the functions and tables that lower layers use. */
 __attribute__((constructor)) static void loaded(void)
 {
   zocl_tables = (zocl_handle){&core, &tools, &sysman, &runtime};
@@ -277,8 +278,8 @@ __attribute__((constructor)) static void loaded(void)
  * Functions by name.
  */
 
-/* Those in the tables, for an old loader does not have the newer ones, and the
-   driver's own. */
+/* Finds the functions in the tables, because an old loader lacks the newer
+   ones, and the driver's own functions. */
 ze_result_t zocl_DriverGetExtensionFunctionAddress(ze_driver_handle_t driver,
                                                    const char *name,
                                                    void **address)

@@ -2,8 +2,9 @@
  * zocl_atomic.c - which atomic operations a program wants on shared memory.
  * SPDX-License-Identifier: MIT
  *
- * They work everywhere or nowhere on a device, whatever was asked for; so this
- * refuses what cannot be had and remembers the rest.
+ * On a device, atomic operations work either everywhere or nowhere, independent
+ * of these attributes.  So this file rejects the operations that the device
+ * does not have and stores the attributes for queries.
  */
 #include "base/zocl_device.h"
 #include "memory/zocl_memory.h"
@@ -18,8 +19,8 @@ enum {
   ALL_FLAGS = 0x7f
 };
 
-/* What was asked for last for a device and some bytes of an allocation; of no
-   allocation where `id` is 0. */
+/* The last request for a device and a part of an allocation.  `id` is 0 if the
+   memory is not an allocation. */
 typedef struct wish {
   zocl_device *device;
   uint64_t id;
@@ -29,12 +30,12 @@ typedef struct wish {
 
 static struct {
   pthread_mutex_t lock;
-  wish *list;            /* the newest last */
+  wish *list;            /* the newest is last */
   size_t count, room;
 } wishes = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* The memory that a wish is about, or the error.  The wish's own range and
-   allocation are filled in. */
+/* Fill in the range and the allocation of a wish, and which operations the
+   device supports there, or return an error. */
 static ze_result_t wish_find(wish *w, zocl_device *device,
                              const void *pointer, size_t size,
                              ze_memory_access_cap_flags_t *can)
@@ -57,8 +58,8 @@ static ze_result_t wish_find(wish *w, zocl_device *device,
   return ZE_RESULT_SUCCESS;
 }
 
-/* Forget what is about memory that is gone, or that `new` is about.  The
-   lock is held. */
+/* Remove wishes for memory that has been freed or that `new` covers.  The lock
+   is held. */
 static void wishes_prune(const wish *new)
 {
   size_t kept = 0;
@@ -111,7 +112,7 @@ ze_result_t zocl_MemSetAtomicAccessAttributeExp(ze_context_handle_t context,
   return result;
 }
 
-/* Of a range that is in none for which something was asked, the default: 0. */
+/* *flags is 0, the default, if no request covers the range. */
 ze_result_t zocl_MemGetAtomicAccessAttributeExp(ze_context_handle_t context,
                                                 ze_device_handle_t device,
                                                 const void *pointer,

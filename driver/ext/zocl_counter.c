@@ -2,14 +2,12 @@
  * zocl_counter.c - counter-based events.
  * SPDX-License-Identifier: MIT
  *
- * Such an event stands for the last command that was to signal it, of a list
- * in order; it is neither signalled nor reset by the host.  Each command it is
- * given to has a signal of its own, so that waits appended before are not
- * concerned.
+ * A counter-based event stands for the last command that was to signal it, in
+ * an in-order list.  The host neither signals nor resets it.  Each command that
+ * signals it gets a new signal, so earlier waits are not affected.
  *
- * There is no counter in memory: OpenCL's own event of the command is what is
- * waited for, so that neither the address of a counter nor counters of the
- * program's are to be had.
+ * Memory holds no counters: waits use the command's OpenCL event.  So programs
+ * can neither get the address of a counter nor use their own counters.
  */
 #include "run/zocl_event.h"
 #include "ext/zocl_ext.h"
@@ -21,14 +19,14 @@ enum {
   POOL_COUNTER_DESC = 0x20014,
   SYNC_MODE_DESC = 0x2003c,
   SYNC_MODE_EXTERNAL = 0x4,
-  /* A mode says in which lists such an event may be signalled. */
+  /* The mode limits the lists in which the event may be signalled. */
   IMMEDIATE = 0x1,
   REGULAR = 0x2,
   BOTH = IMMEDIATE | REGULAR,
-  /* ze_event_counter_based_flag_t, whose first two are the modes */
+  /* ze_event_counter_based_flag_t; the first two flags are the modes */
   FLAGS = 0x7f,
   FLAG_IPC = 0x8,
-  FLAGS_TIMED = 0x30, /* one of the two, or neither */
+  FLAGS_TIMED = 0x30, /* at most one of the two */
   SCOPES = 0x7,
   /* ze_command_list_flag_t, ze_command_queue_flag_t */
   LIST_IN_ORDER = 0x8,
@@ -40,7 +38,7 @@ static uint32_t modes_of(uint32_t flags)
   return (flags & BOTH) != 0 ? flags & BOTH : IMMEDIATE;
 }
 
-/* The modes that a pool's descriptor asks for, or 0. */
+/* Get the modes that a pool's descriptor requests, or 0. */
 static ze_result_t counter_modes(const ze_event_pool_desc_t *desc,
                                  uint32_t *modes)
 {
@@ -55,7 +53,7 @@ static ze_result_t counter_modes(const ze_event_pool_desc_t *desc,
   return ZE_RESULT_SUCCESS;
 }
 
-/* Under this lock such events change their signals. */
+/* Held while a counter-based event gets a new signal. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static zocl_signal *event_signal(zocl_event *event)
@@ -103,7 +101,8 @@ static ze_result_t counter_check(const zocl_list *list,
   return ZE_RESULT_SUCCESS;
 }
 
-/* How hosts wait is a hint, but interrupts of other devices are not. */
+/* The wait mode of hosts is only a hint, but interrupts from other devices are
+   not supported. */
 static ze_result_t extensions_check(const void *extensions)
 {
   for (const ze_base_desc_t *e = extensions; e != NULL; e = e->pNext)

@@ -1,16 +1,18 @@
 /*
- * zocl_graph.c - graphs: what is appended to immediate lists, captured to be
+ * zocl_graph.c - graphs: commands appended to immediate lists are captured and
  * replayed (ZE_extension_record_replay_graph).
  * SPDX-License-Identifier: MIT
  *
- * A capture begins on one list, the primary.  Another list that waits for an
- * event of the capture becomes a branch of it, and must be joined: the list it
- * was forked from waits for an event behind the last work of the branch.
+ * A capture begins on one list, the primary.  If another list waits for an
+ * event of the capture, it becomes a branch of it.  The branch must be joined:
+ * the list it was forked from must wait for an event behind the last work of
+ * the branch.
  *
- * The order of the appends is an order in which the commands can run, and they
- * are replayed so, all in the stream of the list they are replayed on.  That
- * satisfies every wait for an event of the graph itself, which therefore are
- * not recorded; nor are counter-based events that are not seen outside.
+ * The commands can run in the order in which they were appended, so they are
+ * replayed in this order, all in the stream of the list they are replayed on.
+ * This satisfies every wait for an event of the graph itself, so these waits
+ * are not recorded.  Counter-based events that are not used outside are not
+ * recorded either.
  */
 #include "run/zocl_event.h"
 #include "ext/zocl_ext.h"
@@ -29,16 +31,16 @@ enum {
   DUMP_SIMPLE = 1
 };
 
-/* One of the lists of a capture; the first is the primary. */
+/* A list of a capture; the first is the primary. */
 typedef struct branch {
-  zocl_list *list;       /* NULL: destroyed */
-  uint32_t parent;       /* what it was forked from */
-  uint32_t last;         /* node, or NO_NODE */
-  uint64_t work;         /* commands that do something */
-  uint64_t joined;       /* of them, those the parent waits for */
+  zocl_list *list;       /* NULL if destroyed */
+  uint32_t parent;       /* the branch it was forked from */
+  uint32_t last;         /* its last node, or NO_NODE */
+  uint64_t work;         /* number of commands that do something */
+  uint64_t joined;       /* how many of them the parent waits for */
 } branch;
 
-/* A command comes after another, of another branch. */
+/* A command that follows a command of another branch. */
 typedef struct edge {
   uint32_t from, to;
 } edge;
@@ -51,21 +53,21 @@ typedef struct callback {
 
 struct zocl_graph {
   zocl_handle handle;
-  uint64_t capture;      /* its number while it is captured, else 0 */
-  zocl_graph *next;      /* of those that are captured */
+  uint64_t capture;      /* number of the running capture, 0 if not captured */
+  zocl_graph *next;      /* in the list of captured graphs */
   bool given;            /* the program has its handle */
   bool invalid;
-  zocl_device *device;   /* of the primary; NULL: nothing was captured */
+  zocl_device *device;   /* of the primary; NULL if nothing was captured */
   uint32_t ordinal;
-  ze_command_list_handle_t primary; /* as it was; never looked into */
+  ze_command_list_handle_t primary; /* the handle only; never dereferenced */
   zocl_commands *commands;
   uint32_t branch_count;
   branch *branches;
   uint32_t node_count;
-  uint32_t *nodes;       /* of which branch each command is */
+  uint32_t *nodes;       /* the branch of each command */
   uint32_t edge_count;
   edge *edges;
-  uint32_t executables;  /* made of it and not destroyed */
+  uint32_t executables;  /* number of executable graphs not destroyed yet */
   callback *callbacks;
 };
 
@@ -73,10 +75,10 @@ struct zocl_executable {
   zocl_handle handle;
   zocl_graph *graph;
   zocl_commands *commands;
-  zocl_signal *running;  /* behind its last replay */
+  zocl_signal *running;  /* set at the end of its last replay */
 };
 
-/* All graphs, and what lists and events say of captures. */
+/* Guards the list of graphs and the capture state of lists and events. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static zocl_graph *captured;
 static uint64_t capture_count;
@@ -202,7 +204,7 @@ ze_result_t zocl_GraphIsEmptyExt(zocl_graph *graph)
 }
 
 /* ------------------------------------------------------------------------
- * Capture.  The lock is held in the static functions.
+ * Capture.  The static functions are called with the lock held.
  */
 
 static ze_result_t unsupported(const char *why)
@@ -210,7 +212,7 @@ static ze_result_t unsupported(const char *why)
   return zocl_fail(ZOCL_ERROR_CAPTURE_UNSUPPORTED, "%s", why);
 }
 
-/* Room for one more, the room being a power of two. */
+/* Make room for one more element; the room is a power of two. */
 static bool grow(void **array, uint32_t count, size_t size)
 {
   if (count != 0 && (count & (count - 1)) != 0) return true;
@@ -235,7 +237,7 @@ static ze_result_t branch_add(zocl_graph *graph, zocl_list *list,
   return ZE_RESULT_SUCCESS;
 }
 
-/* The next command of the graph is of that branch. */
+/* Record that the next command of the graph belongs to branch `of`. */
 static ze_result_t node_add(zocl_graph *graph, uint32_t of)
 {
   void *nodes = graph->nodes;
@@ -257,7 +259,7 @@ static ze_result_t edge_add(zocl_graph *graph, uint32_t from, uint32_t to)
   return ZE_RESULT_SUCCESS;
 }
 
-/* A counter-based event that is of use in its graph alone. */
+/* Returns true for a counter-based event that is used only inside its graph. */
 static bool is_internal(const zocl_event *event)
 {
   return event->counter_modes != 0 &&
@@ -271,8 +273,8 @@ static ze_result_t internal_error(void)
                    "made without the flag GRAPH_EXTERNAL");
 }
 
-/* The graph that the command is to be captured in, or NULL; `*fork` is the
-   event that makes the list a branch of it, or NULL. */
+/* Find the graph that captures the command, or NULL.  `*fork` is the event that
+   makes the list a branch of the graph, or NULL. */
 static ze_result_t graph_choose(const zocl_list *list,
                                 const zocl_event *signal, uint32_t wait_count,
                                 ze_event_handle_t *waits, zocl_graph **chosen,
@@ -308,7 +310,7 @@ static ze_result_t graph_choose(const zocl_list *list,
   return ZE_RESULT_SUCCESS;
 }
 
-/* Record the command and what is to be known of it. */
+/* Record the command with its edges and its events. */
 static ze_result_t graph_record(zocl_graph *graph, zocl_list *list,
                                 const zocl_command *command,
                                 zocl_event *signal, uint32_t wait_count,
@@ -500,7 +502,7 @@ ze_result_t zocl_CommandListGetGraphExt(ze_command_list_handle_t list,
   return *graph != NULL ? ZE_RESULT_SUCCESS : not_capturing();
 }
 
-/* Whether each branch's work is waited for by its parent. */
+/* Returns true if the parent of each branch waits for all its work. */
 static bool all_joined(const zocl_graph *graph)
 {
   for (uint32_t i = 1; i < graph->branch_count; i++)
@@ -508,7 +510,7 @@ static bool all_joined(const zocl_graph *graph)
   return true;
 }
 
-/* An invalid graph is given, too, to be destroyed. */
+/* Returns an invalid graph too, so that the program can destroy it. */
 ze_result_t zocl_CommandListEndGraphCaptureExt(ze_command_list_handle_t list,
                                                const void *extensions,
                                                zocl_graph **graph)
@@ -620,7 +622,8 @@ ze_result_t zocl_ExecutableGraphGetSourceGraphExt(zocl_executable *executable,
   return ZE_RESULT_SUCCESS;
 }
 
-/* A replay begins when the one before has ended, on whatever list. */
+/* A replay begins after the previous replay, even if that was on another
+   list. */
 ze_result_t zocl_CommandListAppendGraphExt(
     ze_command_list_handle_t list, zocl_executable *executable,
     const void *extensions, ze_event_handle_t signal, uint32_t wait_count,
@@ -651,7 +654,7 @@ ze_result_t zocl_CommandListAppendGraphExt(
 }
 
 /* ------------------------------------------------------------------------
- * A graph as DOT.
+ * Writing a graph in DOT format.
  */
 
 static void dump_text(FILE *file, const char *text)

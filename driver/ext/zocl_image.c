@@ -1,10 +1,10 @@
 /*
- * zocl_image.c - images, what they may be, and copies of them.
+ * zocl_image.c - images, their formats, and copies of them.
  * SPDX-License-Identifier: MIT
  *
- * An image is one of OpenCL.  Its formats are those that the OpenCL says it
- * supports for the type and the use at hand; a swizzle is had where an order
- * of channels of OpenCL is the same.
+ * An image is an OpenCL image.  The formats are the ones that OpenCL supports
+ * for its type and use; a swizzle is supported if it matches an OpenCL channel
+ * order.
  */
 #include "run/zocl_event.h"
 #include "ext/zocl_ext.h"
@@ -20,8 +20,8 @@ enum { IMAGE_FLAGS = 0x3 };
  * Formats.
  */
 
-/* Layouts of components of equal size: how many, and the width of each as an
-   index into the types below. */
+/* Layouts whose components have equal sizes: the number of components, and
+   their width as an index into the types below. */
 static const struct layout {
   ze_image_format_layout_t layout;
   uint8_t components, width;
@@ -37,7 +37,7 @@ static const struct layout {
   {ZE_IMAGE_FORMAT_LAYOUT_32_32_32_32, 4, 2},
 };
 
-/* By width and ze_image_format_type_t; 0 where there is none. */
+/* By width and ze_image_format_type_t; 0 if unsupported. */
 static const cl_channel_type types[3][5] = {
   {CL_UNSIGNED_INT8, CL_SIGNED_INT8, CL_UNORM_INT8, CL_SNORM_INT8, 0},
   {CL_UNSIGNED_INT16, CL_SIGNED_INT16, CL_UNORM_INT16, CL_SNORM_INT16,
@@ -46,11 +46,12 @@ static const cl_channel_type types[3][5] = {
 };
 
 #define S(name) ZE_IMAGE_FORMAT_SWIZZLE_##name
-/* ZE_IMAGE_FORMAT_SWIZZLE_D, depth, newer than the oldest headers. */
+/* ZE_IMAGE_FORMAT_SWIZZLE_D (depth) is newer than the oldest headers. */
 enum { SWIZZLE_D = 7 };
 
-/* What the channels x to w of an order of OpenCL are, in terms of components
-   in memory: the first is R, whatever OpenCL calls it. */
+/* The meaning of channels x to w in each OpenCL channel order, in terms of the
+   components in memory: the first component is R, regardless of its OpenCL
+   name. */
 static const struct order {
   cl_channel_order order;
   uint8_t components, channels[4];
@@ -67,7 +68,7 @@ static const struct order {
   {CL_ABGR, 4, {S(A), S(B), S(G), S(R)}},
 };
 
-/* Of ze_image_type_t. */
+/* Indexed by ze_image_type_t. */
 static const cl_mem_object_type kinds[] = {
   CL_MEM_OBJECT_IMAGE1D,       CL_MEM_OBJECT_IMAGE1D_ARRAY,
   CL_MEM_OBJECT_IMAGE2D,       CL_MEM_OBJECT_IMAGE2D_ARRAY,
@@ -75,8 +76,8 @@ static const cl_mem_object_type kinds[] = {
 static const char *const kind_names[] = {
   "1D", "1D array", "2D", "2D array", "3D", "buffer"};
 
-/* Whether a descriptor's swizzle asks for what an order gives.  A component
-   that the layout does not have reads as zero, alpha as one. */
+/* Returns true if the channel order provides the descriptor's swizzle.  A
+   component that the layout lacks reads as zero, or one for alpha. */
 static bool order_matches(const struct order *order,
                           const ze_image_format_t *format)
 {
@@ -120,15 +121,15 @@ static bool format_is_supported(const zocl_driver *driver,
                all[i].image_channel_data_type ==
                    format->image_channel_data_type;
   free(all);
-  /* PoCL before 7.0 lists one half a pixel, where its kernels read another
-     number and write nothing. */
+  /* PoCL before 7.0 lists pixels of one half, but its kernels read wrong values
+     from them and write nothing. */
   return found && !(driver->pocl > 0 && driver->pocl < 7 &&
                     format->image_channel_data_type == CL_HALF_FLOAT &&
                     desc->format.layout == ZE_IMAGE_FORMAT_LAYOUT_16);
 }
 
-/* The format of OpenCL that is what the descriptor asks for, and the bytes of
-   a pixel.  False where the OpenCL has none. */
+/* Find the OpenCL format for the descriptor, and the bytes of a pixel.  Returns
+   false if OpenCL does not have the format. */
 static bool format_find(const zocl_driver *driver, const ze_image_desc_t *desc,
                         cl_image_format *format, uint32_t *pixel_bytes)
 {
@@ -176,14 +177,14 @@ ze_result_t zocl_ImageGetProperties(ze_device_handle_t device,
   if (!format_find(device->driver, desc, &format, &bytes))
     return ZE_RESULT_SUCCESS;
   p->samplerFilterFlags = ZE_IMAGE_SAMPLER_FILTER_FLAG_POINT;
-  /* There is nothing between two integers. */
+  /* Integers cannot be interpolated. */
   if (desc->format.type >= ZE_IMAGE_FORMAT_TYPE_UNORM)
     p->samplerFilterFlags |= ZE_IMAGE_SAMPLER_FILTER_FLAG_LINEAR;
   return ZE_RESULT_SUCCESS;
 }
 
 /* ------------------------------------------------------------------------
- * What devices take.
+ * The image limits of devices.
  */
 
 static uint32_t device_limit(const zocl_device *device, cl_device_info what)
@@ -200,7 +201,7 @@ static uint32_t device_count(const zocl_device *device, cl_device_info what)
   return n;
 }
 
-/* PoCL 3.1 ends the process when an image is copied on a part of a device. */
+/* PoCL 3.1 ends the process if an image is copied on a part of a device. */
 static bool device_has_images(const zocl_device *device)
 {
   bool copies = device->queue_id == device->id || !device->driver->pocl;
@@ -230,9 +231,9 @@ ze_result_t zocl_DeviceGetImageProperties(ze_device_handle_t device,
       least(device_limit(device, CL_DEVICE_IMAGE3D_MAX_WIDTH),
             least(device_limit(device, CL_DEVICE_IMAGE3D_MAX_HEIGHT),
                   device_limit(device, CL_DEVICE_IMAGE3D_MAX_DEPTH)));
-  /* OpenCL counts pixels; so many bytes are few enough for all formats.  PoCL
-     3.1 and 6.0 end the process when a kernel is launched with a buffer image
-     and pointers, which it nearly always has. */
+  /* OpenCL counts pixels; the same number of bytes is within the limit for all
+     formats.  PoCL 3.1 and 6.0 end the process if a kernel is launched with a
+     buffer image and pointers, and nearly every kernel has pointers. */
   if (!device->driver->pocl)
     p->maxImageBufferSize =
         device_limit(device, CL_DEVICE_IMAGE_MAX_BUFFER_SIZE);
@@ -266,8 +267,8 @@ static void image_unref(zocl_image *image)
   free(image);
 }
 
-/* The image's extent in pixels, with the layers of an array last; what a type
-   does not have is 1.  Checked against what the device takes. */
+/* Get the image's extent in pixels, with the layers of an array last; 1 in
+   dimensions that the type lacks.  Check it against the device's limits. */
 static ze_result_t extent_find(zocl_device *device,
                                const ze_image_desc_t *desc,
                                uint32_t pixel_bytes, uint64_t extent[3])
@@ -322,7 +323,7 @@ static ze_result_t extent_find(zocl_device *device,
   return ZE_RESULT_SUCCESS;
 }
 
-/* Make image->mem, and what it lies in where that is a buffer. */
+/* Create image->mem, and for a buffer image the buffer that it lies in. */
 static cl_int image_allocate(zocl_image *image, const ze_image_desc_t *desc)
 {
   zocl_driver *driver = image->device->driver;
@@ -407,7 +408,7 @@ ze_result_t zocl_ImageCreate(ze_context_handle_t context,
   return ZE_RESULT_SUCCESS;
 }
 
-/* What recorded commands and kernels' arguments still name stays for them. */
+/* An image stays alive while recorded commands or kernel arguments use it. */
 ze_result_t zocl_ImageDestroy(ze_image_handle_t image)
 {
   ZOCL_NEED_HANDLE(image);
@@ -436,7 +437,7 @@ ze_result_t zocl_ImageGetMemoryPropertiesExp(
   cl->clGetImageInfo(image->mem, CL_IMAGE_ROW_PITCH, sizeof row, &row, NULL);
   cl->clGetImageInfo(image->mem, CL_IMAGE_SLICE_PITCH, sizeof slice, &slice,
                      NULL);
-  /* OpenCL says zero where there is one row, or one slice. */
+  /* OpenCL reports zero if there is only one row, or one slice. */
   if (row == 0) row = image->extent[0] * image->pixel_bytes;
   bool rows = image->type == ZE_IMAGE_TYPE_1DARRAY;
   if (slice == 0) slice = rows ? row : row * image->extent[1];
@@ -446,7 +447,7 @@ ze_result_t zocl_ImageGetMemoryPropertiesExp(
   return ZE_RESULT_SUCCESS;
 }
 
-/* Like memory, an image is where kernels reach it always. */
+/* Kernels can always access an image, as they can all memory. */
 ze_result_t zocl_ContextMakeImageResident(ze_context_handle_t context,
                                           ze_device_handle_t device,
                                           ze_image_handle_t image)
@@ -468,8 +469,8 @@ ze_result_t zocl_ContextEvictImage(ze_context_handle_t context,
  * Samplers.
  */
 
-/* Samplers of OpenCL are few, each made once and never released, so that what
-   uses one need not hold it. */
+/* There are few OpenCL samplers.  Each is created once and never released, so
+   its users need not retain it. */
 ze_result_t zocl_SamplerCreate(ze_context_handle_t context,
                                ze_device_handle_t device,
                                const ze_sampler_desc_t *desc,
@@ -494,8 +495,8 @@ ze_result_t zocl_SamplerCreate(ze_context_handle_t context,
   if (!device_has_images(device))
     return zocl_fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
                      "device %s has no images", device->name);
-  /* Without normalized coordinates OpenCL repeats and mirrors nothing, what is
-     read outside is undefined; PoCL then has no such sampler. */
+  /* Without normalized coordinates OpenCL can neither repeat nor mirror, and
+     reads outside the image are undefined; PoCL then rejects the sampler. */
   ze_sampler_address_mode_t mode = desc->addressMode;
   if (!desc->isNormalized && (mode == ZE_SAMPLER_ADDRESS_MODE_REPEAT ||
                               mode == ZE_SAMPLER_ADDRESS_MODE_MIRROR))
@@ -532,10 +533,10 @@ ze_result_t zocl_SamplerDestroy(ze_sampler_handle_t sampler)
 }
 
 /* ------------------------------------------------------------------------
- * As arguments of kernels.
+ * Kernel arguments.
  */
 
-/* The OpTypeImage of an argument, or NULL. */
+/* Returns the OpTypeImage of an argument, or NULL. */
 static const spirv_instruction *argument_type(const zocl_kernel *kernel,
                                               uint32_t index)
 {
@@ -584,7 +585,7 @@ static ze_result_t image_argument(const zocl_kernel *kernel, uint32_t index,
                        "argument %u of kernel %s is a %s image, not a %s one",
                        index, kernel->info->name, kind_names[wanted],
                        kind_names[image->type]);
-    /* The access qualifier is the last of the words. */
+    /* The access qualifier is the last word. */
     if (!image->kernels_write && type->word_count > 9 &&
         type->words[9] != SpvAccessQualifierReadOnly)
       return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
@@ -624,7 +625,7 @@ typedef struct image_copy {
   size_t to_origin[3], from_origin[3], region[3], row_pitch, slice_pitch;
 } image_copy;
 
-/* Between an image and memory that the host may touch. */
+/* Copy between an image and memory that the host can access. */
 static cl_int host_enqueue(const zocl_place *place, const image_copy *c)
 {
   zocl_cl *cl = place->device->driver->cl;
@@ -639,8 +640,8 @@ static cl_int host_enqueue(const zocl_place *place, const image_copy *c)
                                 place->waits, place->event);
 }
 
-/* Between an image and memory of a device, which OpenCL does not take for the
-   host's: through memory of ours, in which rows follow each other. */
+/* Copy between an image and device memory, which OpenCL does not accept as host
+   memory: through a staging buffer, in which rows are contiguous. */
 static cl_int staged_enqueue(const zocl_place *place, const image_copy *c)
 {
   const zocl_image *image = c->to != NULL ? c->to : c->from;
@@ -680,7 +681,7 @@ static cl_int staged_enqueue(const zocl_place *place, const image_copy *c)
   }
   error = reads ? zocl_transfer_copy_region(&second, &rows, sizeof rows)
                 : host_enqueue(&second, &packed);
-  /* Where the first goes on alone, what it uses stays. */
+  /* If only the first copy was submitted, it still uses the buffer. */
   if (error == CL_SUCCESS) zocl_place_free(place, last, staging);
   return error;
 }
@@ -702,7 +703,8 @@ static cl_int copy_enqueue(const zocl_place *place, const void *args,
   return host_enqueue(place, c);
 }
 
-/* How many coordinates a pixel has, with the layer of an array. */
+/* Returns the number of coordinates of a pixel; the layer of an array
+   counts. */
 static int dimensions(ze_image_type_t type)
 {
   switch (type) {
@@ -714,9 +716,9 @@ static int dimensions(ze_image_type_t type)
   }
 }
 
-/* The part of an image that `region` is, or all of it; it may be empty.  Where
-   the image has no such dimension, its size may be 0 or 1 and its origin is not
-   looked at. */
+/* Get the part of an image that `region` selects, or all of it if NULL; it may
+   be empty.  In a dimension that the image lacks, the region's size may be 0 or
+   1 and its origin is ignored. */
 static ze_result_t region_take(const zocl_image *image, const char *which,
                                const ze_image_region_t *region,
                                size_t origin[3], size_t size[3])
@@ -740,7 +742,7 @@ static ze_result_t region_take(const zocl_image *image, const char *which,
   return ZE_RESULT_SUCCESS;
 }
 
-/* Whether a list may use an image. */
+/* Check that a list may use an image. */
 static ze_result_t image_check(const zocl_list *list, const zocl_image *image)
 {
   if (!device_has_images(list->device))
@@ -774,7 +776,7 @@ static ze_result_t append_copy(zocl_list *list, image_copy *copy,
                           .image_count = count,
                           .args = copy,
                           .args_size = sizeof *copy};
-  /* OpenCL knows no copy of nothing. */
+  /* OpenCL rejects copies of 0 pixels. */
   if (copy->region[0] == 0 || copy->region[1] == 0 || copy->region[2] == 0)
     command = (zocl_command){.kind = ZOCL_COMMAND_NOTHING};
   return zocl_list_append(list, &command, signal, wait_count, waits);
@@ -828,7 +830,7 @@ ze_result_t zocl_CommandListAppendImageCopy(
                                                signal, wait_count, waits);
 }
 
-/* The pitches of `image` in memory: 0 where they follow from the region. */
+/* Get the pitches of `image` in memory; 0 if they follow from the region. */
 static ze_result_t pitches_take(const zocl_image *image, uint32_t row,
                                 uint32_t slice, image_copy *copy)
 {
@@ -838,8 +840,8 @@ static ze_result_t pitches_take(const zocl_image *image, uint32_t row,
     return zocl_fail(ZE_RESULT_ERROR_INVALID_SIZE,
                      "pitches of %u and %u bytes: a row has %zu, a slice %zu",
                      row, slice, least_row, least_slice);
-  /* Where there is one row or one slice OpenCL wants no pitch.  The rows of a
-     1D array it calls slices, PoCL rows. */
+  /* If there is only one row or one slice, OpenCL wants no pitch.  For a 1D
+     array, OpenCL uses the slice pitch, PoCL the row pitch. */
   bool rows = copy->region[1] > 1, slices = copy->region[2] > 1;
   copy->row_pitch = rows || slices ? row : 0;
   if (image->type == ZE_IMAGE_TYPE_1DARRAY)
@@ -875,7 +877,7 @@ ze_result_t zocl_CommandListAppendImageCopyFromMemoryExt(
   ZOCL_NEED_HANDLE(to);
   ZOCL_NEED_POINTER(from);
   image_copy copy = {.to = to};
-  memcpy(&copy.memory, &from, sizeof from); /* it is only read */
+  memcpy(&copy.memory, &from, sizeof from); /* the copy only reads it */
   ze_result_t result =
       region_take(to, "destination", region, copy.to_origin, copy.region);
   if (result == ZE_RESULT_SUCCESS)

@@ -1,8 +1,8 @@
 /*
- * zocl_intel.c - functions of Intel's driver that are not in the specification.
+ * zocl_intel.c - functions that Intel's driver adds to the specification.
  * SPDX-License-Identifier: MIT
  *
- * Programs find them by name (zeDriverGetExtensionFunctionAddress).
+ * Programs look them up by name (zeDriverGetExtensionFunctionAddress).
  */
 #include "memory/zocl_memory.h"
 #include "module/zocl_kernel.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* ------------------------------------------------------------------------
- * Memory that may need several IPC handles, and needs one here.
+ * IPC handles of memory: Intel's driver may need several, lze needs one.
  */
 
 ze_result_t zocl_MemGetIpcHandles(ze_context_handle_t context,
@@ -30,8 +30,8 @@ ze_result_t zocl_MemGetIpcHandles(ze_context_handle_t context,
   return zocl_MemGetIpcHandle(context, pointer, handles);
 }
 
-/* Returns true if a handle has nothing but a descriptor: some programs pass
-   only that through a socket. */
+/* Returns true if a handle contains only a descriptor: some programs pass only
+   the descriptor through a socket. */
 static bool is_descriptor(const ze_ipc_mem_handle_t *handle)
 {
   static const char zeros[sizeof handle->data - sizeof(int)];
@@ -59,8 +59,8 @@ ze_result_t zocl_MemOpenIpcHandles(ze_context_handle_t context,
 }
 
 /* ------------------------------------------------------------------------
- * Host memory that is made known.  Where kernels take any pointer this is not
- * necessary, so that it is only remembered.
+ * Imported host memory.  If kernels accept any pointer, nothing must be done,
+ * so the range is only recorded.
  */
 
 typedef struct imported {
@@ -127,7 +127,7 @@ ze_result_t zocl_DriverGetHostPointerBaseAddress(ze_driver_handle_t driver,
 }
 
 /* ------------------------------------------------------------------------
- * What a kernel and a module were made of.
+ * The module of a kernel and the device of a module.
  */
 
 ze_result_t zocl_KernelGetModuleHandleExt(ze_kernel_handle_t kernel,

@@ -1,10 +1,9 @@
 /*
- * zocl_ipc.c - memory and event pools that other processes have.
+ * zocl_ipc.c - memory and event pools shared with other processes.
  * SPDX-License-Identifier: MIT
  *
- * Only files cross from process to process (zocl_file.c).  What is opened
- * stays when its maker frees it or ends; what has not been opened by then
- * cannot be.
+ * Processes share only files (zocl_file.c).  Opened memory stays valid after
+ * its creator frees it or ends.  After that, it can no longer be opened.
  */
 #include "run/zocl_event.h"
 #include "ext/zocl_ext.h"
@@ -12,8 +11,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-/* Map a part of a file, as memory of `type`.  The reference to the file is
-   taken over. */
+/* Map a part of a file as memory of `type`.  Takes over the reference to the
+   file. */
 static ze_result_t file_allocate(zocl_context *context, zocl_device *device,
                                  ze_memory_type_t type, zocl_origin origin,
                                  zocl_file *file, uint64_t offset,
@@ -50,7 +49,7 @@ static ze_result_t file_allocate(zocl_context *context, zocl_device *device,
  * Memory.
  */
 
-/* An allocation on the file that `import` names. */
+/* Create an allocation on the file that `import` names. */
 static ze_result_t memory_import(zocl_context *context, zocl_device *device,
                                  ze_memory_type_t type,
                                  const ze_external_memory_import_fd_t *import,
@@ -68,7 +67,7 @@ static ze_result_t memory_import(zocl_context *context, zocl_device *device,
                    size);
 }
 
-/* The file of an allocation. */
+/* Export the file of an allocation. */
 static ze_result_t memory_export(zocl_context *context, const void *pointer,
                                  ze_external_memory_export_fd_t *export)
 {
@@ -80,7 +79,7 @@ static ze_result_t memory_export(zocl_context *context, const void *pointer,
   ze_result_t result = zocl_memory_share(context, pointer, &found);
   if (result != ZE_RESULT_SUCCESS) return result;
   export->fd = zocl_file_descriptor(found.file);
-  zocl_file_unref(found.file); /* the allocation has another */
+  zocl_file_unref(found.file); /* the allocation has another reference */
   return ZE_RESULT_SUCCESS;
 }
 
@@ -96,14 +95,14 @@ ze_result_t zocl_MemGetIpcHandle(ze_context_handle_t context,
   if (physical != NULL) {
     zocl_file_handle(physical, zocl_file_descriptor(physical), 0,
                      zocl_file_is(physical).size, handle->data);
-    zocl_file_unref(physical); /* the object has another */
+    zocl_file_unref(physical); /* the object has another reference */
     return ZE_RESULT_SUCCESS;
   }
   ze_result_t result = zocl_memory_share(context, pointer, &found);
   if (result != ZE_RESULT_SUCCESS) return result;
   zocl_file_handle(found.file, zocl_file_descriptor(found.file),
                    found.file_offset, found.size, handle->data);
-  zocl_file_unref(found.file); /* the allocation has another */
+  zocl_file_unref(found.file); /* the allocation has another reference */
   return ZE_RESULT_SUCCESS;
 }
 
@@ -125,8 +124,8 @@ ze_result_t zocl_MemGetIpcHandleWithProperties(ze_context_handle_t context,
   return zocl_MemGetIpcHandle(context, pointer, handle);
 }
 
-/* A handle takes nothing that would have to be given back: the allocation has
-   the file as long as it lives. */
+/* A handle holds no resource that must be released: the allocation retains the
+   file. */
 ze_result_t zocl_MemPutIpcHandle(ze_context_handle_t context,
                                  ze_ipc_mem_handle_t handle)
 {

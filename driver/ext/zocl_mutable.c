@@ -2,8 +2,8 @@
  * zocl_mutable.c - clones of command lists, and lists that can be changed.
  * SPDX-License-Identifier: MIT
  *
- * A command that is to be changed later has an identifier, asked for before it
- * is appended.  What is changed is what was recorded.
+ * A command that will be changed later has an identifier, which the program
+ * requests before appending it.  Changes apply to the recorded command.
  */
 #include "run/zocl_event.h"
 
@@ -60,7 +60,8 @@ typedef struct triple_desc {
  * Clones.
  */
 
-/* The copy is closed as its source is, and has the same identifiers. */
+/* The clone is closed like its source, and its commands have the same
+   identifiers. */
 ze_result_t zocl_CommandListCreateCloneExp(ze_command_list_handle_t list,
                                            ze_command_list_handle_t *clone)
 {
@@ -136,7 +137,8 @@ ze_result_t zocl_CommandListIsMutableExp(ze_command_list_handle_t list,
   return ZE_RESULT_SUCCESS;
 }
 
-/* The command of an identifier, of which `flag` may be changed. */
+/* Find the command with this identifier, and check that `flag` allows the
+   change. */
 static ze_result_t command_find(const zocl_list *list, uint64_t id,
                                 uint32_t flag, zocl_recorded **command)
 {
@@ -152,7 +154,7 @@ static ze_result_t command_find(const zocl_list *list, uint64_t id,
   return ZE_RESULT_SUCCESS;
 }
 
-/* The same for one that launches a kernel. */
+/* Find a command that launches a kernel, with the same checks. */
 static ze_result_t launch_find(const zocl_list *list, uint64_t id,
                                uint32_t flag, zocl_recorded **command)
 {
@@ -167,7 +169,7 @@ static ze_result_t launch_find(const zocl_list *list, uint64_t id,
  * Changes.
  */
 
-/* The values of a recorded launch are in its own block. */
+/* The argument values of a recorded launch are in its own block. */
 static unsigned char *values_of(zocl_recorded *r)
 {
   return (unsigned char *)r + r->values_at;
@@ -184,8 +186,8 @@ static void launch_resize(zocl_recorded *r, const ze_group_count_t *groups)
     r->launch.global[d] = r->launch.local[d] * counts[d];
 }
 
-/* Whether there is local memory for a launch when all of these changes have
-   been made. */
+/* Check that the launch has enough local memory once all these changes are
+   made. */
 static ze_result_t check_local(zocl_recorded *r, uint64_t id,
                                const ze_base_desc_t *changes)
 {
@@ -205,7 +207,8 @@ static ze_result_t check_local(zocl_recorded *r, uint64_t id,
                                        : zocl_kernel_too_big(kernel, sum);
 }
 
-/* Whether the launch's device may touch what a new argument points to. */
+/* Check that the launch's device may access the memory of a new pointer
+   argument. */
 static ze_result_t check_pointer(const zocl_list *list,
                                  const argument_desc *argument)
 {
@@ -217,7 +220,7 @@ static ze_result_t check_pointer(const zocl_list *list,
              : ZE_RESULT_ERROR_INVALID_ARGUMENT;
 }
 
-/* Check one of these changes, or make it. */
+/* Check one of the changes, or make it. */
 static ze_result_t change(const zocl_list *list, const ze_base_desc_t *changes,
                           const ze_base_desc_t *desc, bool make)
 {
@@ -326,7 +329,7 @@ ze_result_t zocl_CommandListUpdateMutableCommandWaitEventsExp(
     return zocl_fail(ZE_RESULT_ERROR_INVALID_SIZE,
                      "%u events for a command that was appended with %u",
                      count, r->wait_room);
-  /* A null event among them is one less to wait for. */
+  /* A null event is skipped. */
   uint32_t n = 0;
   for (uint32_t i = 0; i < count; i++)
     if (events[i] != NULL) {
@@ -340,8 +343,8 @@ ze_result_t zocl_CommandListUpdateMutableCommandWaitEventsExp(
   return ZE_RESULT_SUCCESS;
 }
 
-/* The launch keeps its count of groups and its offset, and has the new kernel's
-   arguments and group size as they are now. */
+/* Replace the kernel.  The launch retains its group count and offset, and gets
+   the new kernel's current arguments and group size. */
 static void kernel_replace(zocl_recorded *r, zocl_kernel *kernel)
 {
   r->launch.kernel = kernel;

@@ -1,10 +1,10 @@
 /*
- * zocl_sensors.c - what Linux tells of the CPUs that kernels run on.
+ * zocl_sensors.c - what Linux reports about the CPUs that kernels run on.
  * SPDX-License-Identifier: MIT
  *
- * Files below /sys and /proc, read anew at each question.  A knob puts another
- * directory before them, so that tests have machines of their own.  A file that
- * is not there or cannot be read is a sensor that there is not.
+ * The files in /sys and /proc are read at each query.  A test option prefixes
+ * the paths with another directory, so that tests can simulate machines.  If a
+ * file is missing or cannot be read, the sensor does not exist.
  */
 #include "ext/zocl_ext.h"
 
@@ -28,7 +28,7 @@ static FILE *file_open(const char *directory, const char *name)
   return n > 0 && (size_t)n < sizeof path ? fopen(path, "re") : NULL;
 }
 
-/* The first word of a file. */
+/* Read the first word of a file. */
 static bool file_word(const char *directory, const char *name, char word[64])
 {
   FILE *f = file_open(directory, name);
@@ -45,8 +45,8 @@ static bool file_number(const char *directory, const char *name, int64_t *n)
   return end != word && *end == '\0';
 }
 
-/* Call `visit` for each entry of a directory whose name is `prefix`, a number
-   and `rest`. */
+/* Call `visit` for each entry of a directory whose name consists of `prefix`, a
+   number and `rest`. */
 static void directory_visit(const char *directory, const char *prefix,
                             const char *rest,
                             void (*visit)(const char *directory,
@@ -67,7 +67,7 @@ static void directory_visit(const char *directory, const char *prefix,
   closedir(d);
 }
 
-/* directory/name, as a directory. */
+/* Join a directory's path and the name of a subdirectory. */
 static bool path_join(char path[PATH_BYTES], const char *directory,
                       const char *name)
 {
@@ -138,7 +138,7 @@ static void keep_most(double *most, int64_t n)
   if ((double)n > *most) *most = (double)n;
 }
 
-/* A group of CPUs with one clock; kHz. */
+/* A group of CPUs that share a clock; kHz. */
 static void policy_read(const char *directory, const char *name, void *data)
 {
   zocl_frequency *f = data;
@@ -183,7 +183,7 @@ static void input_read(const char *directory, const char *name, void *data)
   if (!in->found || celsius > t->most) t->most = celsius;
   if (!in->found || celsius < t->least) t->least = celsius;
   in->found = true;
-  /* tempN_crit is what it must not reach. */
+  /* tempN_crit is the critical limit. */
   char limit[64];
   int length = (int)strcspn(name, "_");
   snprintf(limit, sizeof limit, "%.*s_crit", length, name);
@@ -218,7 +218,7 @@ bool zocl_sensors_temperature(zocl_temperature *temperature)
 
 enum { ZONES = 256 };
 
-/* The counters of zones wrap round; what they have counted goes on. */
+/* Energy counters wrap around; `whole` is what they counted before that. */
 static struct {
   pthread_mutex_t lock;
   struct zone {
@@ -249,8 +249,9 @@ static void constraint_read(const char *zone, int number, zocl_power *p)
   }
 }
 
-/* Zones named package-N or, of one with several dies, package-N-die-M; others
-   are parts of those, or more than CPUs. */
+/* Read a zone named package-N or, if a package has several dies,
+   package-N-die-M.  Other zones are parts of packages, or include more than
+   CPUs. */
 static void zone_read(const char *directory, const char *name, void *data)
 {
   zocl_power *p = data;

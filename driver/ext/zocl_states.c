@@ -2,10 +2,10 @@
  * zocl_states.c - the states of events that processes share.
  * SPDX-License-Identifier: MIT
  *
- * Each event of such a pool has a state in memory of a file.  Hosts sleep on
- * the state itself.  Commands that wait for an event wait for a user event of
- * OpenCL, which a thread completes, made when there is one: it sleeps on a
- * count of changes, which grows whenever an event of the pool is set.
+ * Each event of a shared pool has a state in the memory of a file.  Hosts sleep
+ * on the state itself.  Commands that wait for an event wait for an OpenCL user
+ * event.  A thread, created when first needed, completes it: the thread sleeps
+ * on a count of changes, which grows whenever an event of the pool is set.
  */
 #include "ext/zocl_ext.h"
 
@@ -17,9 +17,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* How the file begins; the states follow. */
+/* The start of the file; the states follow. */
 typedef struct head {
-  _Atomic uint32_t changes; /* how often one was set */
+  _Atomic uint32_t changes; /* how often an event was set */
   _Atomic uint32_t listeners;
   uint32_t unused[14];
 } head;
@@ -36,8 +36,8 @@ struct zocl_states {
   zocl_file *file;
   head *head;
   pthread_mutex_t lock;
-  watch *watched; /* that the thread has not seen yet */
-  bool watching;  /* there is a thread */
+  watch *watched; /* that the thread has not taken yet */
+  bool watching;  /* the thread is running */
 };
 
 uint64_t zocl_states_bytes(uint64_t count)
@@ -87,7 +87,7 @@ static zocl_state *states_at(zocl_states *states, uint32_t index)
   return (zocl_state *)states->head + 1 + index;
 }
 
-/* Wake the threads of all processes: a state was set. */
+/* Wake the threads of all processes after a state was set. */
 static void states_announce(zocl_states *states)
 {
   atomic_fetch_add(&states->head->changes, 1);
@@ -96,11 +96,12 @@ static void states_announce(zocl_states *states)
             0);
 }
 
-/* Look at all that are watched, after each change, until none is left.
-   The thread has a reference. */
+/* Check all watched signals after each change, until the list is empty.  The
+   thread has a reference. */
 static void *watcher(void *data)
 {
-  /* Should a process die between setting and announcing, it is seen later. */
+  /* If a process dies between setting and announcing, the thread sees the
+     change after this time. */
   static const struct timespec slice = {.tv_nsec = 100000000};
   zocl_states *states = data;
   watch *list = NULL;

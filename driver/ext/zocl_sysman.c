@@ -1,11 +1,11 @@
 /*
- * zocl_sysman.c - zes: what devices say of themselves.
+ * zocl_sysman.c - zes: properties and sensors of devices.
  * SPDX-License-Identifier: MIT
  *
- * The handles of drivers and devices are those of the core functions.  A root
- * device on CPUs has at most one sensor of each kind, for all its CPUs; which
- * there are is what zocl_sensors.c finds at that time.  Devices that are not
- * CPUs, of which Linux tells us nothing, have none.
+ * The handles of drivers and devices are the same as in the core functions.  A
+ * root device on CPUs has at most one sensor of each kind, for all its CPUs;
+ * each query finds out which exist (zocl_sensors.c).  Devices that are not CPUs
+ * have no sensors, because Linux reports nothing about them.
  */
 #include "device/zocl_driver.h"
 #include "ext/zocl_ext.h"
@@ -14,11 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Sysman is there after zesInit, and with the variable that older programs set
-   before zeInit. */
+/* Sysman is available after zesInit, or with the variable that older programs
+   set before zeInit. */
 static atomic_bool enabled;
 
-/* At zeInit. */
+/* Called by zeInit. */
 static void variable_read(void)
 {
   const char *wanted = getenv("ZES_ENABLE_SYSMAN");
@@ -60,7 +60,7 @@ ze_result_t zocl_zesDriverGet(uint32_t *count, zes_driver_handle_t *drivers)
   return zocl_drivers(count, (zocl_driver **)drivers);
 }
 
-/* All root devices: neither masks nor hierarchies are for sysman. */
+/* Returns all root devices: masks and hierarchies do not apply to sysman. */
 ze_result_t zocl_zesDeviceGet(zes_driver_handle_t handle, uint32_t *count,
                               zes_device_handle_t *devices)
 {
@@ -75,7 +75,7 @@ ze_result_t zocl_zesDeviceGet(zes_driver_handle_t handle, uint32_t *count,
   return ZE_RESULT_SUCCESS;
 }
 
-/* A part of a device is reported as that device and its number. */
+/* Reports a part of a device as that device and the number of the part. */
 ze_result_t zocl_zesDriverGetDeviceByUuidExp(zes_driver_handle_t handle,
                                              ze_device_uuid_t uuid,
                                              zes_device_handle_t *device,
@@ -126,7 +126,7 @@ typedef struct device_ext_properties {
   zes_structure_type_t stype;
   void *pNext;
   uint8_t uuid[16];
-  uint32_t type, flags; /* both as in the core's properties, but for ECC */
+  uint32_t type, flags; /* the same as in the core's properties, except ECC */
 } device_ext_properties;
 
 ze_result_t zocl_zesDeviceGetProperties(zes_device_handle_t handle,
@@ -176,7 +176,7 @@ ze_result_t zocl_zesDeviceGetState(zes_device_handle_t device,
 }
 
 /* ------------------------------------------------------------------------
- * Which sensors there are.
+ * Enumerating sensors.
  */
 
 static bool has_memory(void)
@@ -209,7 +209,8 @@ static bool has_power(void)
   return zocl_sensors_power(&p);
 }
 
-/* List the device's sensors from `kind` on, `most` or none. */
+/* List the device's sensors from `kind` on: `most` of them, or an empty list if
+   `there` returns false. */
 static ze_result_t sensors_list(zes_device_handle_t handle,
                                 zocl_sensor_kind kind, uint32_t most,
                                 bool (*there)(void), uint32_t *count,
@@ -254,7 +255,7 @@ ze_result_t zocl_zesDeviceGetCardPowerDomain(zes_device_handle_t device,
   return result;
 }
 
-/* What was there and is gone. */
+/* Report that a sensor which existed before cannot be read. */
 static ze_result_t gone(void)
 {
   return zocl_fail(ZE_RESULT_ERROR_NOT_AVAILABLE, "the sensor cannot be read");
@@ -264,7 +265,7 @@ static ze_result_t gone(void)
  * Memory and engines.
  */
 
-/* The machine's memory is what these devices have for their own. */
+/* The device's memory is the machine's memory. */
 ze_result_t zocl_zesMemoryGetProperties(zes_mem_handle_t memory,
                                         zes_mem_properties_t *p)
 {
@@ -302,7 +303,8 @@ ze_result_t zocl_zesEngineGetProperties(zes_engine_handle_t engine,
   return ZE_RESULT_SUCCESS;
 }
 
-/* Both are means of all CPUs, so that full activity is as long as the time. */
+/* Both times are averaged over all CPUs, so a full load makes them grow at the
+   same rate. */
 ze_result_t zocl_zesEngineGetActivity(zes_engine_handle_t engine,
                                       zes_engine_stats_t *stats)
 {
@@ -324,7 +326,7 @@ ze_result_t zocl_zesFrequencyGetProperties(zes_freq_handle_t frequency,
   ZOCL_NEED_POINTER(p);
   zocl_frequency f;
   if (!zocl_sensors_frequency(&f)) return gone();
-  p->type = ZES_FREQ_DOMAIN_GPU; /* the clock of what runs kernels */
+  p->type = ZES_FREQ_DOMAIN_GPU; /* the clock of the device that runs kernels */
   p->onSubdevice = 0;
   p->subdeviceId = 0;
   p->canControl = 0;
@@ -360,7 +362,7 @@ ze_result_t zocl_zesFrequencyGetState(zes_freq_handle_t frequency,
   return ZE_RESULT_SUCCESS;
 }
 
-/* The hottest of the CPUs' sensors, and the coolest. */
+/* There are two sensors: the hottest of the CPUs' and the coolest. */
 static bool is_hottest(const zocl_sensor *sensor)
 {
   return sensor == &sensor->device->sensors[ZOCL_SENSOR_HOTTEST];
@@ -398,7 +400,7 @@ ze_result_t zocl_zesTemperatureGetState(zes_temp_handle_t handle,
  * Power.
  */
 
-/* Milliwatts and milliseconds in the numbers of the interface. */
+/* Converts milliwatts and milliseconds to the types of the interface. */
 static int32_t clamp(int64_t n)
 {
   return n > INT32_MAX ? INT32_MAX : (int32_t)n;
@@ -435,7 +437,7 @@ ze_result_t zocl_zesPowerGetEnergyCounter(zes_pwr_handle_t power,
   return ZE_RESULT_SUCCESS;
 }
 
-/* The limits in the order of zocl_power.limit. */
+/* The limits are in the order of zocl_power.limit. */
 ze_result_t zocl_zesPowerGetLimits(zes_pwr_handle_t power,
                                    zes_power_sustained_limit_t *sustained,
                                    zes_power_burst_limit_t *burst,
@@ -491,8 +493,7 @@ ze_result_t zocl_zesPowerGetLimitsExt(zes_pwr_handle_t power, uint32_t *count,
 }
 
 /* ------------------------------------------------------------------------
- * What sysman adds to the specification: nothing.  Functions are found by name
- * as the core's are.
+ * Extensions of sysman: none.  Functions are found by name as in the core.
  */
 
 ze_result_t zocl_zesDriverGetExtensionProperties(zes_driver_handle_t driver,
@@ -501,7 +502,7 @@ ze_result_t zocl_zesDriverGetExtensionProperties(zes_driver_handle_t driver,
 {
   ZOCL_NEED_HANDLE(driver);
   ZOCL_NEED_POINTER(count);
-  (void)properties; /* there is nothing to put there */
+  (void)properties; /* nothing to report */
   NEED_SYSMAN();
   *count = 0;
   return ZE_RESULT_SUCCESS;

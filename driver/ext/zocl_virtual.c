@@ -2,8 +2,8 @@
  * zocl_virtual.c - reserved addresses, and physical memory mapped there.
  * SPDX-License-Identifier: MIT
  *
- * A reservation is address space without access; physical memory is a file,
- * which may be mapped in several places and shared with other processes.
+ * A reservation is address space without access.  Physical memory is a file,
+ * which can be mapped in several places and shared with other processes.
  */
 #include "memory/zocl_memory.h"
 #include "ext/zocl_ext.h"
@@ -15,22 +15,22 @@
 
 struct _ze_physical_mem_handle_t {
   zocl_handle handle;
-  const zocl_context *context; /* to be compared only */
+  const zocl_context *context; /* only compared */
   zocl_device *device; /* NULL for host memory */
   zocl_file *file;
   uint64_t id, size;
   zocl_physical *next;
 };
 
-/* What is mapped of a reservation, in the order of addresses. */
+/* A mapping in a reservation; mappings are in the order of their addresses. */
 typedef struct mapping {
-  zocl_allocation a;   /* whose `next` is not used */
+  zocl_allocation a;   /* its `next` is not used */
   ze_memory_access_attribute_t access;
   struct mapping *next;
 } mapping;
 
 typedef struct reservation {
-  const zocl_context *context; /* to be compared only */
+  const zocl_context *context; /* only compared */
   char *base;
   size_t size;
   mapping *first;
@@ -38,7 +38,7 @@ typedef struct reservation {
 
 static struct {
   pthread_mutex_t lock;
-  void *root;          /* of reservations, which do not overlap */
+  void *root;          /* tree of reservations, which do not overlap */
   zocl_physical *first;
   uint64_t last_id;
 } space = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -51,14 +51,14 @@ static int protection(ze_memory_access_attribute_t access)
                                                          : PROT_NONE;
 }
 
-/* Addresses without memory, where `at` is unless that is NULL. */
+/* Reserve addresses without memory, preferably at `at` unless it is NULL. */
 static void *reserve(void *at, size_t size, int flags)
 {
   flags |= MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-  /* cppcheck-suppress invalidFunctionArg ; there is no file */
+  /* cppcheck-suppress invalidFunctionArg ; the mapping has no file */
   void *base = mmap(at, size, PROT_NONE, flags, -1, 0);
   if (base == MAP_FAILED) return NULL;
-  /* cppcheck-suppress memleak ; the caller's */
+  /* cppcheck-suppress memleak ; the caller unmaps it */
   return base;
 }
 
@@ -90,7 +90,7 @@ static int reservation_order(const void *left, const void *right)
   return 0;
 }
 
-/* Lock, and find the reservation that a range is in, or unlock again. */
+/* Lock and find the reservation that contains a range; unlock on failure. */
 static ze_result_t range_lock(ze_context_handle_t context, const void *pointer,
                               size_t size, reservation **found)
 {
@@ -114,7 +114,7 @@ static ze_result_t range_lock(ze_context_handle_t context, const void *pointer,
                    "context", size, pointer);
 }
 
-/* Cut the mapping that begins before `place` and ends after it in two. */
+/* If a mapping begins before `place` and ends after it, cut it in two. */
 static ze_result_t mapping_cut(reservation *r, const char *place)
 {
   mapping *m = r->first;
@@ -139,14 +139,14 @@ static ze_result_t mapping_cut(reservation *r, const char *place)
   return ZE_RESULT_SUCCESS;
 }
 
-/* Have mappings begin and end where a range does. */
+/* Cut mappings so that they begin and end at the limits of a range. */
 static ze_result_t range_cut(reservation *r, const char *base, size_t size)
 {
   ze_result_t result = mapping_cut(r, base);
   return result == ZE_RESULT_SUCCESS ? mapping_cut(r, base + size) : result;
 }
 
-/* Let go of what is mapped in a range, which has been unmapped already. */
+/* Forget the mappings in a range that has been unmapped already. */
 static void range_forget(reservation *r, const char *base, size_t size)
 {
   for (mapping **link = &r->first; *link != NULL;) {
@@ -174,7 +174,7 @@ ze_result_t zocl_VirtualMemReserve(ze_context_handle_t context,
   ze_result_t result = size_check(size);
   if (result != ZE_RESULT_SUCCESS) return result;
   reservation *made = calloc(1, sizeof *made);
-  /* Where `start` is taken, there is another place. */
+  /* If `start` is taken, the system chooses another place. */
   void *base = made != NULL ? reserve((void *)(uintptr_t)start, size, 0) : NULL;
   if (base == NULL) {
     free(made);
@@ -223,7 +223,7 @@ ze_result_t zocl_VirtualMemQueryPageSize(ze_context_handle_t context,
   ZOCL_NEED_POINTER(page);
   if (!zocl_memory_has_files(context->driver))
     return ZE_RESULT_ERROR_UNSUPPORTED_FEATURE;
-  (void)size; /* pages are the same for all */
+  (void)size; /* all sizes have the same pages */
   *page = ZOCL_PAGE_BYTES;
   return ZE_RESULT_SUCCESS;
 }
@@ -307,8 +307,8 @@ ze_result_t zocl_VirtualMemUnmap(ze_context_handle_t context,
   return result;
 }
 
-/* How far from `base` on, at most `size` bytes, a reservation has one access
-   attribute, and which.  What is not mapped has none. */
+/* Returns the bytes from `base` on, at most `size`, that have the same access
+   attribute, and the attribute.  Unmapped addresses have no access. */
 static size_t access_run(const reservation *r, const char *base, size_t size,
                          ze_memory_access_attribute_t *access)
 {
@@ -332,8 +332,8 @@ static size_t access_run(const reservation *r, const char *base, size_t size,
   return at < end ? (size_t)(at - base) : size;
 }
 
-/* Addresses that nothing is mapped at stay out of reach; what will be mapped
-   there comes with its own attribute. */
+/* Unmapped addresses stay inaccessible; a later mapping there brings its own
+   attribute. */
 ze_result_t zocl_VirtualMemSetAccessAttribute(
     ze_context_handle_t context, const void *pointer, size_t size,
     ze_memory_access_attribute_t access)
@@ -428,7 +428,7 @@ ze_result_t zocl_PhysicalMemCreate(ze_context_handle_t context,
   return ZE_RESULT_SUCCESS;
 }
 
-/* What is mapped of it stays, until it is unmapped. */
+/* Existing mappings of the memory stay until they are unmapped. */
 ze_result_t zocl_PhysicalMemDestroy(ze_context_handle_t context,
                                     ze_physical_mem_handle_t physical)
 {

@@ -1,5 +1,5 @@
 /*
- * zocl_append.c - what can be appended to a command list.
+ * zocl_append.c - the commands that can be appended to a command list.
  * SPDX-License-Identifier: MIT
  */
 #include "run/zocl_event.h"
@@ -7,14 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A copy or fill up to this size costs no more than handing it over. */
+/* A copy or fill up to this size takes no longer than handing it over. */
 enum { SMALL_BYTES = 16384 };
 
 /* ------------------------------------------------------------------------
  * Launches.
  */
 
-/* Whether the device may touch what the arguments point to. */
+/* Returns true if the device may access all memory that the arguments point
+   to. */
 static bool arguments_reachable(const zocl_device *device,
                                 const zocl_kernel *kernel,
                                 const unsigned char *values)
@@ -55,8 +56,8 @@ ze_result_t zocl_launch_describe(const zocl_list *list, zocl_kernel *kernel,
   return zocl_launch_check(list, kernel, launch->values);
 }
 
-/* zeKernelSuggestMaxCooperativeGroupCount says 1: OpenCL promises nothing
-   about groups that wait for each other. */
+/* zeKernelSuggestMaxCooperativeGroupCount returns 1, because OpenCL promises
+   nothing about groups that wait for each other. */
 ze_result_t zocl_launch_cooperative(const ze_group_count_t *groups)
 {
   if (groups->groupCountX > 1 || groups->groupCountY > 1 ||
@@ -77,7 +78,7 @@ static ze_result_t append_launch(zocl_list *list, zocl_kernel *kernel,
   if (result == ZE_RESULT_SUCCESS)
     result = zocl_launch_describe(list, kernel, groups, &launch);
   if (result != ZE_RESULT_SUCCESS) return result;
-  /* A count of zero launches nothing and is done in its turn. */
+  /* A launch of 0 groups runs nothing but keeps its place in the order. */
   zocl_command command = {
     .kind = zocl_are_none(groups) ? ZOCL_COMMAND_NOTHING
                                   : ZOCL_COMMAND_LAUNCH,
@@ -112,7 +113,7 @@ ze_result_t zocl_CommandListAppendLaunchCooperativeKernel(
 }
 
 /* ze_command_list_append_launch_kernel_param_cooperative_desc_t (1.14), the
-   one extension of a launch. */
+   only extension of a launch. */
 enum { COOPERATIVE_DESC = 0x00020036 };
 typedef struct cooperative_desc {
   ze_structure_type_t stype;
@@ -339,14 +340,14 @@ ze_result_t zocl_CommandListAppendMemoryCopyFromContext(
     const void *from, size_t size, ze_event_handle_t signal,
     uint32_t wait_count, ze_event_handle_t *waits)
 {
-  /* Every context reaches all memory. */
+  /* Every context can access all memory. */
   ZOCL_NEED_HANDLE(list);
   ZOCL_NEED_HANDLE(from_context);
   return zocl_CommandListAppendMemoryCopy(list, to, from, size, signal,
                                           wait_count, waits);
 }
 
-/* Both are hints, and there is nowhere else to move the memory to. */
+/* Prefetch and advice are hints; the memory cannot move anywhere else. */
 ze_result_t zocl_CommandListAppendMemoryPrefetch(ze_command_list_handle_t list,
                                                  const void *pointer,
                                                  size_t size)
@@ -387,7 +388,8 @@ static void call_host(void *args)
   a->function(a->data);
 }
 
-/* Not called in the thread that appends, which may hold locks. */
+/* The thread that appends never runs the function, because it may hold
+   locks. */
 ze_result_t zocl_CommandListAppendHostFunction(
     ze_command_list_handle_t list, zocl_host_callback function, void *data,
     const void *extensions, ze_event_handle_t signal, uint32_t wait_count,
@@ -402,7 +404,7 @@ ze_result_t zocl_CommandListAppendHostFunction(
                      wait_count, waits);
 }
 
-/* Closed lists of the same device. */
+/* The lists must be closed and belong to the same device. */
 ze_result_t zocl_CommandListImmediateAppendCommandListsExp(
     ze_command_list_handle_t list, uint32_t count,
     ze_command_list_handle_t *lists, ze_event_handle_t signal,
@@ -422,7 +424,7 @@ ze_result_t zocl_CommandListImmediateAppendCommandListsExp(
   return result;
 }
 
-/* The same functions with extensions (1.16), of which there are none. */
+/* The same functions with extensions (1.16); none is supported. */
 #define NO_EXTENSIONS(extensions)                                     \
   do {                                                                \
     if ((extensions) != NULL)                                         \

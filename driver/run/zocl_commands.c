@@ -1,8 +1,8 @@
 /*
- * zocl_commands.c - recorded commands: those of a closed list, or of a graph.
+ * zocl_commands.c - recorded commands of a closed list or of a graph.
  * SPDX-License-Identifier: MIT
  *
- * Each is kept with all it points to, in one block of memory.
+ * Each is stored with all that it points to in one block of memory.
  */
 #include "base/zocl_hook.h"
 #include "device/zocl_opencl.h"
@@ -15,12 +15,14 @@
 struct zocl_commands {
   atomic_uint refs;
   uint32_t count;
-  bool counted;          /* one has the signal of a counter-based event; what
-                            these stand for changes as commands are submitted,
-                            so a list that executes them must submit them */
+  bool counted;          /* a command has the signal of a counter-based event;
+                            each submission changes what that signal stands for,
+                            so the call that executes the list must submit it
+                            itself */
   zocl_recorded *first, **last;
   uint64_t id_count;
-  zocl_recorded **ids;   /* by identifier - 1; NULL: not appended yet */
+  zocl_recorded **ids;   /* indexed by identifier - 1; NULL if not appended
+                            yet */
 };
 
 zocl_commands *zocl_commands_new(void)
@@ -97,7 +99,7 @@ ze_result_t zocl_commands_record(zocl_commands *commands,
   const uint32_t waits = command->wait_count;
   const uint32_t wait_room = waits > next->wait_room ? waits : next->wait_room;
   size_t room = values_room(launch, next);
-  /* A kernel that comes later has at most so many images. */
+  /* An upper limit for the images of a kernel that replaces this one. */
   uint32_t images = command->image_count;
   if (next->id != 0 && images < room / 16) images = (uint32_t)(room / 16);
   size_t waits_at = zocl_round_up(sizeof(zocl_recorded));
@@ -178,9 +180,9 @@ static void commands_fail(const zocl_commands *commands)
   recorded_fail(commands->first);
 }
 
-/* Submit them, and `behind` to be set when they are done unless it is NULL.
-   After an error with `fail`, the signals of those that were not submitted have
-   failed. */
+/* Submit the commands, then set `behind` when they are done, unless it is NULL.
+   After an error with `fail`, report failure to the signals of all commands
+   that were not submitted. */
 static ze_result_t commands_submit(const zocl_commands *commands,
                                    zocl_stream *stream, zocl_signal *behind,
                                    bool fail)
@@ -188,7 +190,7 @@ static ze_result_t commands_submit(const zocl_commands *commands,
   for (const zocl_recorded *r = commands->first; r != NULL; r = r->next) {
     zocl_command command = r->command;
     if (r->next == NULL && command.signal == NULL) {
-      /* That saves OpenCL a command. */
+      /* This saves one OpenCL command. */
       command.signal = behind;
       behind = NULL;
     }
@@ -226,22 +228,22 @@ zocl_commands *zocl_commands_clone(const zocl_commands *others)
  * Executing lists.
  */
 
-/* Lists are handed over beyond this many commands.  To wake a thread on
-   another processor takes some 50 microseconds: by then the caller would have
-   submitted that many itself. */
+/* Longer lists are handed over to the feeder.  Waking a thread on another
+   processor takes about 50 microseconds; the caller could submit this number of
+   commands in that time. */
 enum { DIRECT_COMMANDS = 16 };
 
-/* What one call asks for. */
+/* The arguments of one zocl_commands_execute. */
 typedef struct execution {
   zocl_feeder_job job;          /* the first member */
-  zocl_stream *stream;   /* whose feeder has the job */
+  zocl_stream *stream;   /* its feeder has the job */
   zocl_signal *fence;    /* or NULL */
   uint32_t count;
   zocl_commands *lists[];
 } execution;
 
-/* Submit what was handed over.  Its caller has returned, so that what cannot be
-   submitted any more fails. */
+/* Submit lists that were handed over.  The caller has returned, so failures are
+   reported through the signals. */
 static ze_result_t execution_run(zocl_feeder_job *job)
 {
   const execution *e = (const execution *)job;
@@ -282,13 +284,13 @@ static execution *execution_new(zocl_stream *stream, uint32_t count,
   return made;
 }
 
-/* Hand it over to the feeder's thread; false where that cannot be. */
+/* Hand the lists over to the feeder's thread; false if that is impossible. */
 static bool execute_later(zocl_stream *stream, uint32_t count,
                           zocl_commands *const *all, zocl_signal *fence)
 {
   execution *made = execution_new(stream, count, all, fence);
   if (made == NULL) return false;
-  /* Registers what must be done at exit, for this thread's sake. */
+  /* Register, in this thread, the handler that drains streams at exit. */
   zocl_opencl_compiles();
   if (fence != NULL) zocl_signal_promise(fence, stream);
   if (zocl_feeder_give(zocl_stream_feeder(stream), &made->job)) return true;

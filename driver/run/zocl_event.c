@@ -35,7 +35,7 @@ ze_result_t zocl_EventPoolCreate(ze_context_handle_t context,
   made->flags = desc->flags;
   made->count = desc->count;
   made->counter_modes = modes;
-  /* Counters are those of lists, which no other process has. */
+  /* Counters belong to lists, which are never shared with another process. */
   if (modes == 0 && desc->flags & ZE_EVENT_POOL_FLAG_IPC) {
     result = zocl_ext.states_new(desc->flags, desc->count, &made->shared);
     if (result != ZE_RESULT_SUCCESS) {
@@ -95,7 +95,7 @@ ze_result_t zocl_EventCreate(ze_event_pool_handle_t pool,
     made->signal = zocl_signal_new(driver, timed, false);
   } else {
     made->signal = zocl_signal_on(pool->shared, desc->index, driver, timed);
-    /* An opened one may be set already. */
+    /* An event of an opened pool may be set already. */
     if (made->signal != NULL && !pool->opened)
       zocl_signal_reset(made->signal);
   }
@@ -140,7 +140,8 @@ ze_result_t zocl_EventHostReset(ze_event_handle_t event)
   return ZE_RESULT_SUCCESS;
 }
 
-/* Whether the host may wait for it: not for what is captured. */
+/* Check that the host may wait for the event; captured events cannot be
+   awaited. */
 static ze_result_t event_check_wait(const zocl_event *event)
 {
   return zocl_is_capturing() ? zocl_ext.graph_check_event(event)
@@ -175,7 +176,8 @@ bool zocl_event_timestamps(zocl_signal *signal,
 {
   uint64_t start, end;
   if (!zocl_signal_times(signal, &start, &end)) return false;
-  /* There is one clock, whether a kernel shares the device or not. */
+  /* There is only one clock, so both pairs are the same, even if kernels share
+     the device. */
   result->global.kernelStart = result->context.kernelStart = start;
   result->global.kernelEnd = result->context.kernelEnd = end;
   return true;
@@ -196,7 +198,7 @@ ze_result_t zocl_EventQueryKernelTimestamp(
   return known ? ZE_RESULT_SUCCESS : ZE_RESULT_NOT_READY;
 }
 
-/* One packet an event.  The device's clock is the host's. */
+/* One packet per event.  The device's clock is the host's. */
 ze_result_t zocl_EventQueryKernelTimestampsExt(ze_event_handle_t event,
                                                ze_device_handle_t device,
                                                uint32_t *count,

@@ -14,25 +14,26 @@ struct _ze_event_pool_handle_t {
   ze_event_pool_flags_t flags;
   uint32_t count;
   uint32_t counter_modes; /* 0: its events are not counter-based */
-  zocl_states *shared;   /* with other processes, or NULL */
-  bool opened;           /* it is another process's */
+  zocl_states *shared;   /* shared with other processes; NULL if not */
+  bool opened;           /* made by another process */
 };
 
 struct _ze_event_handle_t {
   zocl_handle handle;
   zocl_signal *signal;
-  zocl_event_pool *pool;       /* NULL: made without one */
+  zocl_event_pool *pool;       /* NULL if made without a pool */
   ze_event_scope_flags_t signal_scope, wait_scope;
-  uint32_t counter_modes;      /* as of its pool */
+  uint32_t counter_modes;      /* the same as its pool's */
   uint32_t counter_flags;      /* given to zeEventCounterBasedCreate */
-  struct {                     /* the captured command that signals it last */
-    uint64_t capture;          /* 0: none */
+  struct {                     /* the last captured command that signals it */
+    uint64_t capture;          /* 0 if not captured */
     uint32_t branch, node;
-    uint64_t work;             /* commands of the branch up to it */
-  } captured;                  /* zocl_graph.c's */
+    uint64_t work;             /* commands of the branch, this one included */
+  } captured;                  /* used by zocl_graph.c */
 };
 
-/* For what counter-based events cannot. */
+/* Check that the host may signal or reset the event: a counter-based event
+   allows neither. */
 static inline ze_result_t zocl_event_plain(const zocl_event *event)
 {
   if (event->counter_modes == 0) return ZE_RESULT_SUCCESS;
@@ -41,7 +42,8 @@ static inline ze_result_t zocl_event_plain(const zocl_event *event)
                    "never reset");
 }
 
-/* Whether commands of the list may signal the event, of whatever kind. */
+/* Check that commands of the list may signal the event, counter-based or
+   not. */
 static inline ze_result_t zocl_event_check(const zocl_list *list,
                                            const zocl_event *event)
 {
@@ -49,8 +51,8 @@ static inline ze_result_t zocl_event_check(const zocl_list *list,
                                    : zocl_ext.counter_check(list, event);
 }
 
-/* The event's signal, with a reference: other threads may give one that is
-   counter-based another signal. */
+/* Returns the event's signal, with a reference: another thread may give a
+   counter-based event a new signal. */
 static inline zocl_signal *zocl_event_signal(zocl_event *event)
 {
   if (event->counter_modes != 0) return zocl_ext.counter_signal(event);
@@ -58,9 +60,9 @@ static inline zocl_signal *zocl_event_signal(zocl_event *event)
   return event->signal;
 }
 
-/* The signal of a command of `list` that is to signal the event, with a
-   reference: a new one where that is counter-based, which becomes the event's
-   with `given`.  NULL: out of memory. */
+/* Returns the signal, with a reference, for a command of `list` that will
+   signal the event; NULL if out of memory.  A counter-based event gets a new
+   signal: zocl_event_end gives it to the event if `given`. */
 static inline zocl_signal *zocl_event_begin(const zocl_list *list,
                                             zocl_event *event)
 {
@@ -77,7 +79,8 @@ static inline void zocl_event_end(zocl_event *event, zocl_signal *signal,
     zocl_signal_unref(signal);
 }
 
-/* Results of zeEventQueryKernelTimestamp for `signal`; false if not set. */
+/* Fill in the results of zeEventQueryKernelTimestamp for `signal`; false if it
+   is not set. */
 bool zocl_event_timestamps(zocl_signal *signal,
                            ze_kernel_timestamp_result_t *result);
 

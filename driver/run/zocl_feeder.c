@@ -1,16 +1,16 @@
 /*
- * zocl_feeder.c - what is to be submitted to a stream by another thread.
+ * zocl_feeder.c - submitting to a stream from another thread.
  * SPDX-License-Identifier: MIT
  *
- * Giving a command to OpenCL costs the caller about two microseconds, which a
- * GPU's driver would not ask of a caller that executes a closed list.  So a
- * long list is handed to a thread of the stream, made when first needed, that
- * submits it.  A caller that has to wait anyway does that work instead of
- * waiting for the thread to wake.
+ * Submitting a command to OpenCL takes the caller about two microseconds; with
+ * a GPU's driver, executing a closed list would cost much less.  So a long list
+ * is handed to a thread of the stream, created when first needed, that submits
+ * it.  A caller that must wait anyway submits the commands itself instead of
+ * waiting until the thread wakes.
  *
- * One at a time has the turn to submit, whole lists at a time, and lists that
- * were handed over go first: so they come into the stream in the order in
- * which they were executed, whichever thread submits them.
+ * Only one thread submits at a time, and it submits whole lists.  Lists that
+ * were handed over go first.  So lists enter the stream in the order in which
+ * they were executed, no matter which thread submits them.
  */
 #include "run/zocl_feeder.h"
 
@@ -18,15 +18,15 @@
 #include <string.h>
 #include <time.h>
 
-/* A caller that waits for less does no jobs, which may take longer. */
+/* A caller with a shorter timeout runs no jobs, because one may take longer. */
 enum { HELP_NS = 1000000 };
 
 struct zocl_feeder {
-  pthread_mutex_t lock;  /* of all below */
+  pthread_mutex_t lock;  /* of all members below */
   pthread_cond_t work, idle;
   zocl_feeder_job *first, **last;
-  bool turn;             /* somebody submits */
-  atomic_bool busy;      /* for those without the lock: jobs are there */
+  bool turn;             /* a thread is submitting */
+  atomic_bool busy;      /* read without the lock: jobs are pending */
   bool started, quit;
   pthread_t thread;
   ze_result_t error;     /* of a job, until it is reported */
@@ -61,7 +61,7 @@ void zocl_feeder_free(zocl_feeder *feeder)
  * Submitting.
  */
 
-/* Submit all that is there.  The lock is held, and let go meanwhile. */
+/* Run all jobs.  The lock is held, and released while a job runs. */
 static void jobs_run(zocl_feeder *feeder)
 {
   feeder->turn = true;
@@ -183,7 +183,8 @@ ze_result_t zocl_feeder_result(zocl_feeder *feeder)
 
 void zocl_feeder_stop(zocl_feeder *feeder)
 {
-  /* Whoever waits for a job may be doing it, and would not wake the thread. */
+  /* A thread that waits for the jobs may be running them, and would not wake
+     our thread. */
   zocl_feeder_begin(feeder);
   pthread_mutex_lock(&feeder->lock);
   bool started = feeder->started;

@@ -2,11 +2,11 @@
  * zocl_indirect.c - launches whose group counts are read when they begin.
  * SPDX-License-Identifier: MIT
  *
- * OpenCL has no such thing.  So the stream calls a function of ours, that reads
- * the counts and puts the kernels into a second queue; behind it the stream
- * waits for a user event that opens when the last of them is done.  Nobody
- * sleeps in the function: it may run on a thread of OpenCL.  Counts in memory
- * that it could not read are first copied to where it can.
+ * OpenCL cannot do this.  So the stream calls one of our functions, which reads
+ * the counts and puts the kernels into a second queue; then the stream waits
+ * for a user event that we complete when the last kernel is done.  The function
+ * never sleeps, because it may run on an OpenCL thread.  Counts in memory that
+ * the host cannot read are first copied to host memory.
  */
 #include "device/zocl_opencl.h"
 #include "run/zocl_event.h"
@@ -14,32 +14,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Launches whose group counts are read when they begin.  Their values follow
-   in the same block, which holds no pointer into itself. */
+/* Launches whose group counts are read when they begin.  Their argument values
+   follow in the same block, which contains no pointers into itself. */
 typedef struct indirect_args {
-  uint32_t count;                 /* of launches; at most, with count_at */
-  const uint32_t *count_at;       /* where it stands how many, or NULL */
-  const ze_group_count_t *groups; /* of each */
+  uint32_t count;                 /* of launches; an upper limit if count_at is
+                                     set */
+  const uint32_t *count_at;       /* address of the actual count, or NULL */
+  const ze_group_count_t *groups; /* counts of each launch */
   struct {
     zocl_launch launch;           /* `global` and `values` are not set */
-    size_t values;                /* from the beginning of this structure */
+    size_t values;                /* offset from the start of this structure */
   } launches[];
 } indirect_args;
 
-/* A command on its way. */
+/* An indirect command that has been submitted. */
 typedef struct pending_launches {
   zocl_driver *driver;
-  cl_command_queue side; /* where the kernels run; it keeps timestamps */
-  cl_event user_event;   /* what the stream waits for */
-  zocl_stream *stream;   /* whose command of that number it is */
+  cl_command_queue side; /* the kernels run here; it records timestamps */
+  cl_event user_event;   /* the stream waits for it */
+  zocl_stream *stream;   /* the stream of the command */
   uint64_t number;
   zocl_signal *signal;   /* or NULL */
-  cl_event first;        /* the kernel that was put there first, or NULL */
+  cl_event first;        /* of the first kernel that was launched, or NULL */
   indirect_args *what;
-  uint32_t count;        /* copies of what `what` points to, if needed */
+  uint32_t count;        /* copies of device memory, if the host cannot read
+                            it */
   ze_group_count_t *groups;
-  bool failed;           /* not all could be launched */
-  uint32_t image_count;  /* that the kernels use, kept until they are done */
+  bool failed;           /* a kernel could not be launched */
+  uint32_t image_count;  /* images of the kernels, retained until they are
+                            done */
   zocl_image **images;
 } pending_launches;
 
@@ -59,8 +62,8 @@ static void pending_free(pending_launches *p)
   free(p);
 }
 
-/* All is done, or has failed.  The signal comes first: a command that
-   waits for the user event finds it set. */
+/* End a command that is done or has failed.  The signal comes first, so that
+   commands which wait for the user event find it set. */
 static void pending_end(pending_launches *p, bool ok, cl_event last)
 {
   zocl_cl *cl = p->driver->cl;
@@ -91,7 +94,7 @@ static void CL_CALLBACK launches_done(cl_event last, cl_int status, void *data)
   cl->clReleaseEvent(last);
 }
 
-/* Read the counts and launch.  Runs in the stream. */
+/* Read the counts and launch the kernels.  Runs in the stream. */
 static void launches_run(void *args)
 {
   pending_launches *p = *(pending_launches **)args;
@@ -127,13 +130,13 @@ static void launches_run(void *args)
   p->failed = !ok;
   if (cl->clSetEventCallback(last, CL_COMPLETE, launches_done, p) !=
       CL_SUCCESS) {
-    /* What was launched still runs, and nothing tells when it is done. */
+    /* The launched kernels still run, and nothing reports when they end. */
     pending_end(p, false, NULL);
     cl->clReleaseEvent(last);
   }
 }
 
-/* Whether only the OpenCL can read what this points to. */
+/* Returns true if only OpenCL can read the memory that `pointer` points to. */
 static bool is_remote(const zocl_driver *driver, const void *pointer)
 {
   ze_memory_type_t type;
@@ -141,8 +144,8 @@ static bool is_remote(const zocl_driver *driver, const void *pointer)
          type == ZE_MEMORY_TYPE_DEVICE;
 }
 
-/* Copy what the function is to read to where it can, as the queue comes to
-   it; *place then waits for nothing more. */
+/* Put copies of counts that the host cannot read into the queue.  Then *place
+   has no events left to wait for. */
 static cl_int counts_fetch(pending_launches *p, zocl_place *place)
 {
   const zocl_driver *driver = p->driver;
@@ -210,7 +213,7 @@ static ze_result_t launches_enqueue(const zocl_place *place,
   error = counts_fetch(p, &step);
   if (error == CL_SUCCESS)
     error = zocl_call_enqueue(&step, launches_run, &p, sizeof p);
-  /* A copy that is on its way has to have where to go. */
+  /* The target of a copy that is under way must stay allocated. */
   if (error == CL_SUCCESS)
     error = cl->clEnqueueBarrierWithWaitList(place->queue, 1, &user_event,
                                              NULL);
@@ -222,7 +225,7 @@ static ze_result_t launches_enqueue(const zocl_place *place,
 }
 
 /* ------------------------------------------------------------------------
- * What is appended.
+ * Appending.
  */
 
 static ze_result_t append_indirect(zocl_list *list, uint32_t count,

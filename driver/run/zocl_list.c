@@ -1,10 +1,10 @@
 /*
- * zocl_list.c - command lists: what is appended runs now or is recorded.
+ * zocl_list.c - command lists: appended commands run now or are recorded.
  * SPDX-License-Identifier: MIT
  *
- * An immediate list has a stream and submits each command as it is appended.
- * A regular list keeps a copy of each (zocl_commands.c) and submits them in
- * order whenever it is executed.
+ * An immediate list has a stream and submits each command as it is appended.  A
+ * regular list keeps a copy of each command (zocl_commands.c) and submits them
+ * in order each time it is executed.
  */
 #include "run/zocl_list.h"
 #include "device/zocl_driver.h"
@@ -15,7 +15,7 @@
 #include <string.h>
 
 enum {
-  /* Waits that need no memory. */
+  /* With at most this many waits, no memory is allocated. */
   FEW_WAITS = 8,
   LIST_FLAGS = 0x3f,
   /* ZE_STRUCTURE_TYPE_MUTABLE_COMMAND_LIST_EXP_DESC */
@@ -42,8 +42,8 @@ zocl_command zocl_list_command(const zocl_list *list,
                                zocl_transfer transfer, void *args,
                                size_t args_size, bool small)
 {
-  /* A caller that will wait for it runs it itself, but not a function of the
-     program's: that may call us, and the stream's lock is held. */
+  /* A caller that will wait for the command runs it itself, except a function
+     of the program: that may call us, and we hold the stream's lock. */
   bool waits_anyway =
       list->stream != NULL &&
       list->mode == ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS && transfer != NULL;
@@ -188,7 +188,7 @@ static ze_result_t list_new(zocl_context *context, zocl_device *device,
   return ZE_RESULT_SUCCESS;
 }
 
-/* Commands run in order with and without the IN_ORDER flag. */
+/* Commands run in order with or without the IN_ORDER flag. */
 ze_result_t zocl_CommandListCreate(ze_context_handle_t context,
                                    ze_device_handle_t device,
                                    const ze_command_list_desc_t *desc,
@@ -265,7 +265,7 @@ ze_result_t zocl_CommandListDestroy(ze_command_list_handle_t list)
   return ZE_RESULT_SUCCESS;
 }
 
-/* An immediate list is neither closed nor reset; both do nothing there. */
+/* An immediate list cannot be closed or reset; both calls do nothing. */
 ze_result_t zocl_CommandListClose(ze_command_list_handle_t list)
 {
   ZOCL_NEED_HANDLE(list);
@@ -277,7 +277,7 @@ ze_result_t zocl_CommandListReset(ze_command_list_handle_t list)
 {
   ZOCL_NEED_HANDLE(list);
   if (list->commands != NULL) {
-    /* What was executed may still be on its way: it keeps its commands. */
+    /* Executed commands that are not submitted yet have their own reference. */
     zocl_commands *empty = zocl_commands_new();
     if (empty == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
     zocl_commands_unref(list->commands);
@@ -358,7 +358,7 @@ ze_result_t zocl_CommandListGetFlags(ze_command_list_handle_t list,
 {
   ZOCL_NEED_HANDLE(list);
   ZOCL_NEED_POINTER(flags);
-  /* An immediate list is made with flags of queues, which are others. */
+  /* An immediate list has queue flags instead. */
   *flags = list->stream == NULL ? list->flags : 0;
   return ZE_RESULT_SUCCESS;
 }

@@ -1,5 +1,5 @@
 /*
- * zocl_queue.c - command queues and the fences behind their submissions.
+ * zocl_queue.c - command queues and the fences that follow their submissions.
  * SPDX-License-Identifier: MIT
  */
 #include "run/zocl_list.h"

@@ -1,5 +1,5 @@
 /*
- * zocl_report.c - the times of commands, and of now, written to memory.
+ * zocl_report.c - writing timestamps, of commands or of now, to memory.
  * SPDX-License-Identifier: MIT
  */
 #include "run/zocl_event.h"
@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The times of some signals, or the time at which it is asked for where there
-   is not a signal, on their way to memory; `size` bytes each. */
+/* Timestamps to write to memory, `size` bytes each: the times of a signal, or
+   the current time if the signal is NULL. */
 typedef struct report_args {
   char *to;
   size_t size;
@@ -20,7 +20,7 @@ typedef struct report_args {
   } parts[];
 } report_args;
 
-/* Its signals are kept until it is written down. */
+/* Retain the signals until their times have been written. */
 static void report_keep(void *args)
 {
   const report_args *report = args;
@@ -65,8 +65,8 @@ static void report_write_at(void *args)
   report_write(*report);
 }
 
-/* Times that are to go to memory of a device are first written down by a
-   function of ours, and then copied. */
+/* If the times go to device memory, one of our functions first writes them to
+   host memory, and OpenCL copies them from there. */
 static cl_int report_enqueue(const zocl_place *place, const void *args,
                              size_t args_size)
 {
@@ -94,8 +94,9 @@ static cl_int report_enqueue(const zocl_place *place, const void *args,
     error = driver->memory->copy(&step, report->to + report->parts[i].offset,
                                  &report->parts[i].value, report->size);
   }
-  /* Without the last event nothing tells when the report is used no more, and
-     the caller drops what is going to be dropped already. */
+  /* Without the last event, nothing reports when the report can be freed, so it
+     stays.  report_write and the caller both drop the signals, so retain them
+     again. */
   if (error != CL_SUCCESS) {
     report_keep(report);
     return error;
@@ -104,7 +105,8 @@ static cl_int report_enqueue(const zocl_place *place, const void *args,
   return CL_SUCCESS;
 }
 
-/* The time of each of `events`, or the time now where that is NULL. */
+/* Append a command that writes the times of `events`, or the current time if
+   `events` is NULL. */
 static ze_result_t append_report(zocl_list *list, void *to, size_t size,
                                  uint32_t count, ze_event_handle_t *events,
                                  const size_t *offsets,

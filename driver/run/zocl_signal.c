@@ -1,34 +1,35 @@
 /*
- * zocl_signal.c - what events and fences have in common: signalled or not.
+ * zocl_signal.c - the state of events and fences: signalled or not.
  * SPDX-License-Identifier: MIT
  *
- * A signal is set by the host, or by the completion of a command attached to
- * it, which is looked for when somebody asks.  A callback is set on such a
- * command only where somebody sleeps or a command waits; plain launches pay
- * nothing for it.  Where OpenCL may keep who asks until the command has ended,
- * all have one, and are not looked for before it comes; commands of other
- * streams wait for the signal then and not for the command, or they could end
- * before it is set.
+ * A signal is set by the host, or when a command attached to it completes.
+ * Completion is polled on demand.  A command gets a callback only if a thread
+ * sleeps or another command waits, so plain launches do not pay for one.  If
+ * querying an OpenCL event may block until the command has ended, every command
+ * gets a callback and is not queried before that comes; commands of other
+ * streams then wait for the signal and not for the command, or they could end
+ * before the signal is set.
  *
- * Several commands may be attached at once: a list that resets an event, and
- * sets it again, may be submitted many times before it first runs.  Each of
- * them sets the signal when it completes, each reset clears it when it is
- * executed, and a wait that is not settled when it is submitted is settled
- * when the stream comes to it; so the order in which things happen counts,
- * not the order in which they were submitted.
+ * Several commands may be attached at once: a list that resets an event and
+ * sets it again may be submitted many times before it first runs.  Each of
+ * these commands sets the signal when it completes, and each reset clears it
+ * when it runs.  A wait that cannot be resolved when it is submitted is
+ * resolved when the stream gets there.  So the order of execution counts, not
+ * the order of submission.
  *
- * Waiters are user events of OpenCL: commands already submitted that wait for
- * the signal to be set.  They are released by the priority of their queues,
- * then in the order of submission.
+ * Waiters are OpenCL user events: commands that are already submitted wait for
+ * them until the signal is set.  They are released in the order of their
+ * queues' priorities, then in the order of submission.
  *
- * Where what was to set it failed, it is set with that error, and its waiters'
- * streams are told.  They go on all the same: OpenCL does not run what depends
- * on a failed event, nor the functions of ours behind it, and PoCL does not say
- * that it has not.
+ * If the command that should set the signal failed, the signal is set with that
+ * error, and the failure is reported to the waiters' streams.  The waiters
+ * continue anyway: OpenCL does not run commands that depend on a failed event,
+ * nor our functions after them, and PoCL does not report that it has not run
+ * them.
  *
- * A signal of a counter-based event is never reset: it stands for one command,
- * and where that is submitted again, for the last time.  What waits for it
- * waits for the command as it was last submitted then.
+ * A signal of a counter-based event is never reset.  It stands for one command,
+ * and if that is submitted again, for its latest submission.  A wait for the
+ * signal is a wait for the latest submission at that time.
  */
 #include "run/zocl_signal.h"
 #include "base/zocl_hook.h"
@@ -44,14 +45,15 @@
 #include <unistd.h>
 
 enum {
-  /* How long a wait looks before it sleeps: about what two context switches
-     cost.  Longer would take the processor from the work waited for. */
+  /* Time that a wait polls before it sleeps: about the cost of two context
+     switches.  Longer polling would take the processor from the work that we
+     wait for. */
   SPIN_NS = 3000,
-  /* A sleeper looks by itself this often: an implementation need not call
+  /* A sleeper polls at this interval, because an implementation need not call
      back for a command that failed, and PoCL does not. */
   SLICE_NS = 50000000,
-  /* A sleep is ended up to 50 us late by Linux, and then the thread has to be
-     scheduled: what has a limit sleeps no closer to it than this. */
+  /* Linux ends a sleep up to 50 us late, and then the thread must be scheduled:
+     a wait with a limit sleeps no closer to it than this. */
   EARLY_NS = 150000
 };
 
@@ -61,7 +63,7 @@ typedef struct pending {
   zocl_stream *stream;
   uint64_t number; /* its number in the stream */
   bool armed;      /* it has a callback */
-  bool told;       /* which has come */
+  bool told;       /* the callback has come */
 } pending;
 
 /* Command `number` of a stream waits for `event`. */
@@ -73,36 +75,37 @@ typedef struct waiter {
 
 struct zocl_signal {
   atomic_uint refs;
-  zocl_state *state;    /* its own, or one of those shared */
+  zocl_state *state;    /* `own`, or one of `shared` */
   zocl_state own;
   zocl_states *shared;  /* with other processes, or NULL */
   bool timed;
   bool counted;         /* of a counter-based event */
   zocl_driver *driver;
-  pthread_mutex_t lock; /* of the state and all below */
-  pending one;          /* room for the usual single command */
+  pthread_mutex_t lock; /* of the state and all members below */
+  pending one;          /* used if there is a single command, as usual */
   pending *commands;    /* in the order of submission */
   uint32_t command_count, command_room;
-  zocl_stream *promised; /* whose feeder is to submit another, or NULL */
-  uint32_t resets;      /* submitted to streams and not yet done */
-  zocl_stream *reset_stream; /* of all these, only compared; NULL: several */
+  zocl_stream *promised; /* its feeder will submit another, or NULL */
+  uint32_t resets;      /* submitted to streams and not run yet */
+  zocl_stream *reset_stream; /* of all these resets, only compared; NULL if
+                                several */
   bool after_reset;     /* the last command was attached after the last reset */
   uint32_t waiter_count, waiter_room;
-  waiter *waiters;      /* the first to be released first */
-  bool watched;         /* zocl_states.c has it to call zocl_signal_watch */
+  waiter *waiters;      /* the first is released first */
+  bool watched;         /* zocl_states.c will call zocl_signal_watch */
 };
 
-/* A callback's business. */
+/* The data of a callback. */
 typedef struct record {
   zocl_signal *signal;
   cl_event event;
 } record;
 
-/* What is to be done when the lock of a signal is not held any more: release
-   waiters that were taken from it, wake sleepers, who would wait for the lock
-   at once. */
+/* Work to do after the lock of a signal has been released: release waiters
+   taken from it and wake sleepers, which would otherwise wait for the lock at
+   once. */
 typedef struct deferred {
-  const zocl_driver *driver; /* of waiters_done's alone */
+  const zocl_driver *driver; /* set for waiters_done only */
   bool wake;
   waiter *waiters;
   uint32_t count;
@@ -140,7 +143,7 @@ void zocl_signal_ref(zocl_signal *signal)
   atomic_fetch_add_explicit(&signal->refs, 1, memory_order_relaxed);
 }
 
-/* Let go on what waits, though what it waits for may have failed. */
+/* Complete a waiter, even if the command it waits for has failed. */
 static void waiter_release(const zocl_driver *driver, const waiter *w,
                            cl_int status)
 {
@@ -163,8 +166,8 @@ static void futex_wake(const void *word, bool shared)
           NULL, NULL, 0);
 }
 
-/* Let go of the lock, then do what was put off.  A thread that sees it
-   set may free the signal meanwhile: of it, only the address is used. */
+/* Release the lock, then do the deferred work.  A thread that sees the signal
+   set may free it at once: after unlocking, only its address is used. */
 static void unlock_release(zocl_signal *signal, const deferred *d)
 {
   const zocl_driver *driver = signal->driver;
@@ -198,7 +201,7 @@ void zocl_signal_unref(zocl_signal *signal)
   if (!zocl_forked()) {
     while (signal->command_count > 0)
       command_drop(signal, signal->command_count - 1);
-    /* What commands wait for will never come. */
+    /* The commands that the waiters wait for will never come. */
     waiters_release(signal->driver,
                     &(deferred){.waiters = signal->waiters,
                                 .count = signal->waiter_count,
@@ -228,7 +231,7 @@ bool zocl_signal_counted(const zocl_signal *signal)
   return signal->counted;
 }
 
-/* What was submitted before does not count any more.  The lock is held. */
+/* Forget all commands submitted before.  The lock is held. */
 static void forget_locked(zocl_signal *signal)
 {
   while (signal->command_count > 0)
@@ -237,7 +240,8 @@ static void forget_locked(zocl_signal *signal)
   atomic_store(&signal->state->set, 0);
 }
 
-/* Have its waiters released as its state says.  The lock is held. */
+/* Take the waiters, to be released with the current status.  The lock is
+   held. */
 static void waiters_take(zocl_signal *signal, deferred *d)
 {
   if (signal->waiter_count == 0) return;
@@ -248,7 +252,7 @@ static void waiters_take(zocl_signal *signal, deferred *d)
   signal->waiter_count = signal->waiter_room = 0;
 }
 
-/* Set it.  The lock is held. */
+/* Set the signal.  The lock is held. */
 static void set_locked(zocl_signal *signal, cl_int status, uint64_t start,
                        uint64_t end, deferred *d)
 {
@@ -266,14 +270,14 @@ static void set_locked(zocl_signal *signal, cl_int status, uint64_t start,
       d->wake = true;
     return;
   }
-  /* Sleepers of other processes do not take the lock. */
+  /* Sleepers in other processes do not take the lock. */
   atomic_store(&state->set, 1);
   if (atomic_load(&state->sleepers) > 0) d->wake = true;
   zocl_ext.states_announce(signal->shared);
 }
 
-/* If command i is done, set the signal and forget it; `ask` OpenCL even where
-   that may have to wait.  The lock is held. */
+/* If command i is done, set the signal and remove the command.  With `ask`,
+   query OpenCL even if the query may block.  The lock is held. */
 static bool command_look(zocl_signal *signal, uint32_t i, bool ask, deferred *d)
 {
   zocl_cl *cl = signal->driver->cl;
@@ -301,8 +305,8 @@ static bool command_look(zocl_signal *signal, uint32_t i, bool ask, deferred *d)
   return true;
 }
 
-/* See which commands are done.  The lock is held.  Behind one that is not
-   done, none of the same stream is. */
+/* Find the commands that are done.  The lock is held.  If a command is not
+   done, later commands of the same stream are not done either. */
 static void look_locked(zocl_signal *signal, bool ask, deferred *d)
 {
   const zocl_stream *busy = NULL;
@@ -329,8 +333,8 @@ static void CL_CALLBACK event_done(cl_event event, cl_int status, void *data)
   free(r);
 }
 
-/* Have all commands call back.  The lock is held and let go, because OpenCL
-   may call back at once and in this thread. */
+/* Give every command a callback.  The lock is held; it is released while
+   setting one, because OpenCL may call back at once and in this thread. */
 static void unlock_arm(zocl_signal *signal)
 {
   zocl_cl *cl = signal->driver->cl;
@@ -338,7 +342,7 @@ static void unlock_arm(zocl_signal *signal)
     pending *p = &signal->commands[i++];
     if (p->armed) continue;
     record *r = malloc(sizeof *r);
-    if (r == NULL) break; /* sleepers look by themselves, if late */
+    if (r == NULL) break; /* sleepers still poll, but later */
     *r = (record){signal, p->event};
     p->armed = true;
     zocl_signal_ref(signal);
@@ -348,7 +352,7 @@ static void unlock_arm(zocl_signal *signal)
         CL_SUCCESS)
       event_done(r->event, CL_COMPLETE, r);
     pthread_mutex_lock(&signal->lock);
-    i = 0; /* they may have changed meanwhile */
+    i = 0; /* the commands may have changed while unlocked */
   }
   pthread_mutex_unlock(&signal->lock);
 }
@@ -360,7 +364,7 @@ void zocl_signal_arm(zocl_signal *signal)
 }
 
 /* ------------------------------------------------------------------------
- * The host's side.
+ * Called by the host.
  */
 
 void zocl_signal_set(zocl_signal *signal, uint64_t start, uint64_t end)
@@ -380,8 +384,8 @@ void zocl_signal_fail(zocl_signal *signal)
   unlock_release(signal, &d);
 }
 
-/* What completed before belongs to the past, told or not; the waiters it
-   releases too. */
+/* Reset the signal.  Commands that have completed count as before the reset,
+   seen or not, and so do the waiters that they release. */
 static void reset_locked(zocl_signal *signal, deferred *d)
 {
   look_locked(signal, true, d);
@@ -434,7 +438,7 @@ static void pause_a_little(void)
 #endif
 }
 
-/* Sleep until it may be set, or `end` (UINT64_MAX: never). */
+/* Sleep until the signal may be set, or until `end` (UINT64_MAX: no limit). */
 static void sleep_until(zocl_signal *signal, uint64_t end)
 {
   pthread_mutex_lock(&signal->lock);
@@ -459,8 +463,8 @@ void zocl_signal_promise(zocl_signal *signal, zocl_stream *stream)
   pthread_mutex_unlock(&signal->lock);
 }
 
-/* Submit what a feeder is to submit rather than sleep until its thread has
-   woken. */
+/* Submit the jobs of the feeder here instead of sleeping until its thread
+   wakes. */
 static void help(zocl_signal *signal, uint64_t timeout)
 {
   pthread_mutex_lock(&signal->lock);
@@ -505,10 +509,10 @@ bool zocl_signal_times(zocl_signal *signal, uint64_t *start, uint64_t *end)
 }
 
 /* ------------------------------------------------------------------------
- * The streams' side.
+ * Called by streams.
  */
 
-/* Its reference to the stream is taken over on success. */
+/* Takes over the waiter's reference to the stream on success. */
 static bool waiter_add(zocl_signal *signal, waiter added)
 {
   int rank = zocl_stream_rank(added.stream);
@@ -540,7 +544,7 @@ bool zocl_signal_watch(zocl_signal *signal)
   return more;
 }
 
-/* A waiter of the signal's own, with a reference for the caller. */
+/* Add a waiter; *event is its user event, with a reference for the caller. */
 static ze_result_t waiter_new(zocl_signal *signal, zocl_stream *stream,
                               uint64_t number, cl_event *event)
 {
@@ -558,8 +562,9 @@ static ze_result_t waiter_new(zocl_signal *signal, zocl_stream *stream,
   return ZE_RESULT_SUCCESS;
 }
 
-/* Whether a command of this stream was attached: of any age, or the last and
-   after the last reset. */
+/* Returns true if the order of this stream alone ensures that the signal is
+   set.  If resets are pending, they and the last command must be in this
+   stream, with the command after the last reset. */
 static bool stream_sets(const zocl_signal *signal, const zocl_stream *stream)
 {
   uint32_t n = signal->command_count;
@@ -571,9 +576,10 @@ static bool stream_sets(const zocl_signal *signal, const zocl_stream *stream)
   return false;
 }
 
-/* Whether the first command will set it.  Of several streams, any may be the
-   first to do so; before one that waits for others, the host may; and that of
-   one that has failed is told by the stream. */
+/* Returns true if the first command will be the one that sets the signal.  If
+   the commands belong to several streams, any of them may come first.  The host
+   may be first if the stream waits for events.  If the command has failed, its
+   stream reports that. */
 static bool is_set_by_first(const zocl_signal *signal)
 {
   if (signal->command_count == 0) return false;
@@ -603,7 +609,7 @@ ze_result_t zocl_signal_resolve(zocl_signal *signal, zocl_stream *stream,
   else if (!atomic_load(&signal->state->set)) {
     look_locked(signal, false, &d);
     if (atomic_load(&signal->state->set))
-      ; /* just now */
+      ; /* it has just been set */
     else if (is_set_by_first(signal)) {
       *wait = ZOCL_WAIT_EVENT;
       *event = signal->commands[0].event;
@@ -648,8 +654,9 @@ static void CL_CALLBACK waiters_done(cl_event event, cl_int status, void *data)
   free(d);
 }
 
-/* The waiters of a counted signal are for the command as `event`, even where it
-   is submitted again before that is done.  The lock is held and let go. */
+/* Bind the waiters of a counted signal to the submission that `event` stands
+   for, even if the command is submitted again before that is done.  The lock is
+   held; it is released. */
 static ze_result_t unlock_bind(zocl_signal *signal, cl_event event)
 {
   zocl_cl *cl = signal->driver->cl;
@@ -683,8 +690,8 @@ ze_result_t zocl_signal_attach(zocl_signal *signal, zocl_stream *stream,
     }
   }
   if (signal->command_count == signal->command_room) {
-    /* First see whether the oldest are done, so that a signal that no caller
-       asks for does not collect them. */
+    /* First remove the oldest if they are done, so that a signal that nobody
+       queries does not accumulate commands. */
     while (signal->command_count > 0 && command_look(signal, 0, false, &d))
       ;
     if (signal->command_count == signal->command_room) {
@@ -706,7 +713,7 @@ ze_result_t zocl_signal_attach(zocl_signal *signal, zocl_stream *stream,
       (pending){.event = event, .stream = stream, .number = number};
   zocl_stream_ref(stream);
   signal->after_reset = true;
-  /* Whether another process waits is not known. */
+  /* We cannot see whether another process waits for a shared signal. */
   if (signal->waiter_count > 0 || signal->shared != NULL ||
       signal->driver->asking_waits ||
       atomic_load_explicit(&signal->state->sleepers, memory_order_relaxed) >

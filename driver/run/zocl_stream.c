@@ -1,11 +1,11 @@
 /*
- * zocl_stream.c - commands in order, on an in-order queue of OpenCL.
+ * zocl_stream.c - commands in order, on an in-order OpenCL queue.
  * SPDX-License-Identifier: MIT
  *
- * Commands are submitted in the order of the calls.  What is not a kernel -
- * resets, and copies and fills where the memory allows - is a function of ours
- * that is called in the queue's order (zocl_call.c), or that the caller runs
- * itself where it is cheap and the stream has nothing to do.
+ * Commands are submitted in the order of the calls.  Resets, and copies and
+ * fills if the memory allows it, are done by our functions, which OpenCL calls
+ * in the queue's order (zocl_call.c).  If such a function is cheap and the
+ * stream is idle, the caller runs it at once.
  */
 #include "run/zocl_stream.h"
 #include "base/zocl_work.h"
@@ -17,69 +17,73 @@
 #include <unistd.h>
 
 enum {
-  /* Waits that need no memory. */
+  /* With at most this many waits, no memory is allocated. */
   FEW_WAITS = 8,
-  /* So many events are kept at most. */
+  /* Maximum number of retained events. */
   HELD_EVENTS = 1024,
-  /* After so many commands that need no timestamps, a stream goes back to a
-     queue without them, which costs as much as some of them do. */
+  /* After this many commands in a row that need no timestamps, a stream returns
+     to a queue without them; the switch costs as much as a few of these
+     commands. */
   UNTIMED_COMMANDS = 16
 };
 
 struct zocl_stream {
-  zocl_work work;            /* what others wait for; the first member */
+  zocl_work work;            /* base class, for waits for a device's work; must
+                                be first */
   atomic_uint refs;
   zocl_device *device;
   ze_command_queue_priority_t priority;
   zocl_feeder *feeder;
-  pthread_mutex_t lock;      /* of all below that is not atomic */
+  pthread_mutex_t lock;      /* of all members below that are not atomic */
   cl_command_queue queue;
-  cl_command_queue side;     /* of indirect launches, or NULL: none yet */
-  bool timed;                /* the queue takes timestamps */
-  cl_command_queue other;    /* the one that does where that does not and does
-                                not where that does, or NULL: none yet */
+  cl_command_queue side;     /* for indirect launches; NULL until needed */
+  bool timed;                /* the queue records timestamps */
+  cl_command_queue other;    /* a queue that differs from `queue` in timestamps;
+                                NULL until needed */
   uint32_t untimed;          /* commands in a row that need no timestamps */
   uint64_t submitted;        /* number of the last command */
-  cl_event block;            /* of the last one that waited for others, or
-                                NULL: nothing that does is to come */
-  _Atomic uint64_t waiting;  /* number of that one */
-  _Atomic uint64_t done;     /* this one and all before are known done */
-  _Atomic uint64_t last;     /* the one after which a closed stream goes;
-                                UINT64_MAX before it is closed and after */
-  atomic_int failed;         /* the last error of OpenCL, or 0: none yet */
-  atomic_bool untold;        /* it was not reported yet */
-  uint64_t failed_first, failed_last; /* commands that it is the error of; up
-                                to UINT64_MAX while the host has not heard of
-                                it; under `failures` */
-  uint64_t failed_heard;     /* times_heard when it failed */
-  zocl_signal *tail;         /* of a marker behind command `tail_number` */
+  cl_event block;            /* the last command that waits for events; NULL if
+                                it is done */
+  _Atomic uint64_t waiting;  /* number of that command */
+  _Atomic uint64_t done;     /* all commands up to this one are done */
+  _Atomic uint64_t last;     /* a closed stream ends after this command;
+                                UINT64_MAX before closing and after the end */
+  atomic_int failed;         /* the last OpenCL error; 0 before the first */
+  atomic_bool untold;        /* the error has not been reported yet */
+  uint64_t failed_first, failed_last; /* commands that the error applies to, up
+                                         to UINT64_MAX until the host has been
+                                         informed; guarded by `failures` */
+  uint64_t failed_heard;     /* `times_heard` when it failed */
+  zocl_signal *tail;         /* of a marker after command `tail_number` */
   uint64_t tail_number;
-  cl_event *held;            /* room for HELD_EVENTS, or NULL: none yet */
+  cl_event *held;            /* room for HELD_EVENTS; NULL until needed */
   uint32_t held_count;
-  uint32_t held_old;         /* the first, which were there when nothing ran */
+  uint32_t held_old;         /* the first events, held since the stream was last
+                                idle */
 };
 
 static const zocl_work_kind work_kind;
 static ze_result_t stream_tail(zocl_stream *stream, zocl_signal **tail);
 
-/* Whether all that was submitted is known to be done. */
+/* Returns true if all submitted commands have been seen to end. */
 static bool stream_is_idle(const zocl_stream *stream)
 {
   return atomic_load_explicit(&stream->done, memory_order_acquire) ==
          stream->submitted;
 }
 
-/* With the last reference to a queue, PoCL's CUDA device waits for the threads
-   of that queue.  A command that ends has a reference, which one of them lets
-   go: where that is the last one, it waits for itself, and PoCL ends the
-   process.  So such queues stay, and serve again once all in them is done. */
+/* When the last reference to a queue is released, PoCL's CUDA device waits for
+   the threads of that queue.  A command that ends holds a reference, which one
+   of these threads releases.  If that is the last one, the thread waits for
+   itself, and PoCL ends the process.  So these queues are never released; they
+   are reused once all their commands are done. */
 typedef struct spare {
   struct spare *next;
   cl_device_id id;
   bool timed;
   int rank;
   cl_command_queue queue;
-  cl_event last;         /* or NULL: nothing was left in it */
+  cl_event last;         /* NULL if the queue was idle */
 } spare;
 
 static struct {
@@ -95,7 +99,7 @@ static bool event_is_done(zocl_cl *cl, cl_event event)
          status <= CL_COMPLETE;
 }
 
-/* One that is kept and fits, or NULL. */
+/* Returns a spare queue that fits, or NULL. */
 static cl_command_queue queue_kept(const zocl_stream *stream, bool timed)
 {
   zocl_cl *cl = stream->device->driver->cl;
@@ -126,12 +130,12 @@ static void queue_free(const zocl_stream *stream, cl_command_queue queue,
     return;
   }
   spare *s = malloc(sizeof *s);
-  if (s == NULL) return; /* it stays, and serves nobody */
+  if (s == NULL) return; /* the queue stays allocated, unused */
   *s = (spare){.id = stream->device->queue_id,
                .timed = timed,
                .rank = zocl_stream_rank(stream),
                .queue = queue};
-  /* At exit nobody waits for such a marker, and CUDA may end before it. */
+  /* At exit nobody waits for this marker, and CUDA may end before it. */
   if (!stream_is_idle(stream)) {
     if (cl->clEnqueueMarkerWithWaitList(queue, 0, NULL, &s->last) !=
         CL_SUCCESS) {
@@ -164,19 +168,19 @@ static cl_command_queue queue_new(const zocl_stream *stream, bool timed,
       device->driver->context, device->queue_id, properties, error);
 }
 
-/* PoCL's CUDA device has an event of CUDA for each command, and frees it in one
-   thread while it makes the next in another.  The two get in each other's way,
-   so that a launch takes twice as long; with timestamps, it takes twice as long
-   again.  A command that waits for an event of the host has memory of CUDA for
-   that.  To free it is to wait for all that runs: for ever, where some of that
-   waits for an event which the same thread is to set.  So events are kept while
-   there is work, and queues have timestamps only where these are asked for. */
+/* Returns true if events must be retained while work is pending and queues
+   should have timestamps only when needed.  PoCL's CUDA device creates a CUDA
+   event for each command in one thread and frees it in another.  These get in
+   each other's way, so that a launch takes twice as long; with timestamps,
+   twice as long again.  A command that waits for a host event has CUDA memory
+   for that.  Freeing the memory waits for everything that runs: forever, if
+   some of that waits for an event which the same thread should set. */
 static bool is_thrifty(const zocl_stream *stream)
 {
   return stream->device->driver->keeps_queues;
 }
 
-/* Let go of the first `count` that are kept. */
+/* Release the first `count` held events. */
 static void held_release(zocl_stream *stream, uint32_t count)
 {
   zocl_cl *cl = stream->device->driver->cl;
@@ -187,16 +191,17 @@ static void held_release(zocl_stream *stream, uint32_t count)
             stream->held_count * sizeof *stream->held);
 }
 
-/* Nothing runs.  What ended last PoCL may still be busy with: where an event of
-   one queue waits for one of another, it looks at both in two threads, also
-   when nobody has them any more.  So it stays until nothing runs again. */
+/* The stream is idle.  PoCL may still use the events of the last commands: if
+   an event of one queue waits for an event of another, two threads look at
+   both, even after the last reference is gone.  So release only events that
+   were held when the stream was idle before. */
 static void held_idle(zocl_stream *stream)
 {
   held_release(stream, stream->held_old);
   stream->held_old = stream->held_count;
 }
 
-/* Keep an event, with a reference of its own, where there is memory. */
+/* Hold an event with another reference, if memory allows. */
 static void held_add(zocl_stream *stream, cl_event event)
 {
   if (stream->held == NULL)
@@ -270,7 +275,7 @@ void zocl_stream_unref(zocl_stream *stream)
   free(stream);
 }
 
-/* A closed stream is work until its last command is over. */
+/* Remove a closed stream from the device's work after its last command. */
 static void stream_leave(zocl_stream *stream)
 {
   uint64_t last = atomic_load(&stream->last);
@@ -287,7 +292,7 @@ void zocl_stream_close(zocl_stream *stream)
   zocl_feeder_stop(stream->feeder);
   pthread_mutex_lock(&stream->lock);
   zocl_signal *tail = NULL;
-  /* Without a tail, nobody would learn when it is over. */
+  /* Without a tail, nothing would report the end. */
   if (!stream_is_idle(stream) &&
       stream_tail(stream, &tail) != ZE_RESULT_SUCCESS)
     atomic_store(&stream->done, stream->submitted);
@@ -316,15 +321,17 @@ void zocl_stream_close(zocl_stream *stream)
  * Failures.
  */
 
-/* Under this lock streams fail and tell. */
+/* Held while a stream fails and while its error is reported. */
 static pthread_mutex_t failures = PTHREAD_MUTEX_INITIALIZER;
 
-/* How often the host has heard of a failure, of any stream. */
+/* The failure epoch: how often the host has been informed of a failure, of any
+   stream. */
 static _Atomic uint64_t times_heard;
 
 void zocl_failure_heard(void) { atomic_fetch_add(&times_heard, 1); }
 
-/* Before another command: it is not of a failure that was heard of before. */
+/* Call this before submitting a command: a new command does not inherit a
+   failure already reported. */
 static void failure_end(zocl_stream *stream)
 {
   if (atomic_load_explicit(&stream->failed, memory_order_relaxed) == 0) return;
@@ -365,7 +372,7 @@ int zocl_stream_status(zocl_stream *stream, uint64_t number)
   return status;
 }
 
-/* A failed command may end before those in front of it, and they still run. */
+/* A failed command may end before earlier ones, which still run. */
 int zocl_stream_done(zocl_stream *stream, uint64_t number, int status)
 {
   if (status < 0) {
@@ -382,8 +389,8 @@ int zocl_stream_done(zocl_stream *stream, uint64_t number, int status)
   return status;
 }
 
-/* The error that has not been reported yet, of commands up to `number` and a
-   wait behind them. */
+/* Returns the pending error of commands up to `number` and of a wait after
+   them. */
 static ze_result_t stream_result(zocl_stream *stream, uint64_t number)
 {
   ze_result_t result = zocl_feeder_result(stream->feeder);
@@ -417,10 +424,10 @@ bool zocl_stream_waits(const zocl_stream *stream)
  * Timestamps.
  */
 
-/* What to add to OpenCL's profiling clock to get zocl_clock.  The time at
-   which a command was queued lies between two readings of ours; the closest
-   pair of a few decides.  Intel's OpenCL for CPUs does not say when a marker
-   was queued, but when it was submitted. */
+/* Find the difference between OpenCL's profiling clock and zocl_clock.  The
+   time at which a command was queued lies between two readings of our clock;
+   the closest pair of a few is used.  Intel's OpenCL for CPUs does not report
+   when a marker was queued, only when it was submitted. */
 static void clock_calibrate(zocl_driver *driver, cl_command_queue queue)
 {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -445,7 +452,7 @@ static void clock_calibrate(zocl_driver *driver, cl_command_queue queue)
     cl->clReleaseEvent(event);
     if (after - before < best) {
       best = after - before;
-      /* Between the two: it is the same clock, as PoCL's is. */
+      /* If it lies between the two, both clocks are the same, as with PoCL. */
       driver->clock_offset =
           queued >= before && queued <= after ? 0
                                               : before + best / 2 - queued;
@@ -455,7 +462,7 @@ static void clock_calibrate(zocl_driver *driver, cl_command_queue queue)
   pthread_mutex_unlock(&lock);
 }
 
-/* Have `queue` begin when what is in the stream's is done. */
+/* Make `queue` begin when the commands in the stream's queue are done. */
 static cl_int queue_follow(zocl_stream *stream, cl_command_queue queue)
 {
   zocl_cl *cl = stream->device->driver->cl;
@@ -473,8 +480,8 @@ static cl_int queue_follow(zocl_stream *stream, cl_command_queue queue)
   return error;
 }
 
-/* Go over to a queue that takes timestamps, or back, behind what is in the
-   other. */
+/* Switch to the queue with timestamps, or back; it begins after the commands in
+   the other queue. */
 static ze_result_t stream_turn(zocl_stream *stream)
 {
   bool timed = !stream->timed;
@@ -497,7 +504,7 @@ static ze_result_t stream_turn(zocl_stream *stream)
   return ZE_RESULT_SUCCESS;
 }
 
-/* The next command needs timestamps, or does not. */
+/* Select a queue for the next command, which needs timestamps or does not. */
 static ze_result_t stream_time(zocl_stream *stream, bool needed)
 {
   if (needed) {
@@ -541,7 +548,8 @@ static zocl_place stream_place(const zocl_stream *stream, cl_uint count,
                       count > 0 ? waits : NULL, event};
 }
 
-/* An event that opens once the stream has come here and `signal` is set. */
+/* Create an event that completes after the stream has reached this place and
+   `signal` is set. */
 static ze_result_t event_later(zocl_stream *stream, zocl_signal *signal,
                               cl_event *event)
 {
@@ -573,7 +581,7 @@ static ze_result_t event_later(zocl_stream *stream, zocl_signal *signal,
   return zocl_cl_error(error, "clEnqueue");
 }
 
-/* Whether a command that waits for others is still to come. */
+/* Returns true if a command that waits for events is pending. */
 static bool stream_is_blocked(zocl_stream *stream)
 {
   zocl_cl *cl = stream->device->driver->cl;
@@ -588,7 +596,7 @@ static bool stream_is_blocked(zocl_stream *stream)
   return false;
 }
 
-/* The last command submitted waits for others. */
+/* Note that the last submitted command waits for events. */
 static void stream_block(zocl_stream *stream, cl_event event)
 {
   zocl_cl *cl = stream->device->driver->cl;
@@ -598,7 +606,7 @@ static void stream_block(zocl_stream *stream, cl_event event)
   atomic_store(&stream->waiting, stream->submitted);
 }
 
-/* The OpenCL events that `command` has to wait for. */
+/* Get the OpenCL events that `command` must wait for. */
 static ze_result_t waits_resolve(zocl_stream *stream,
                                  const zocl_command *command, cl_event *waits,
                                  cl_uint *count)
@@ -616,7 +624,7 @@ static ze_result_t waits_resolve(zocl_stream *stream,
   return ZE_RESULT_SUCCESS;
 }
 
-/* Do it here and now, where that is as good as in the stream. */
+/* Run the command now in this thread, if that is as good as in the stream. */
 static bool command_run(zocl_stream *stream, const zocl_command *command)
 {
   if (zocl_knob.slow || !stream_is_idle(stream) ||
@@ -636,7 +644,7 @@ static bool command_run(zocl_stream *stream, const zocl_command *command)
   return true;
 }
 
-/* With the knobs for tests, what happens around each command. */
+/* With test options: run before and after each command. */
 static void run_before(void *unused)
 {
   (void)unused;
@@ -716,7 +724,8 @@ ze_result_t zocl_stream_submit(zocl_stream *stream,
   if (zocl_forked()) return zocl_error(ZE_RESULT_ERROR_DEVICE_LOST);
   if (command->kind == ZOCL_COMMAND_INDIRECT && command->signal != NULL &&
       zocl_signal_counted(command->signal)) {
-    /* It has no OpenCL event to stand for; what follows it has. */
+    /* An indirect launch has no OpenCL event that the signal could stand for,
+       but a command after it has. */
     zocl_command launches = *command;
     zocl_command after = {.kind = ZOCL_COMMAND_NOTHING,
                           .signal = command->signal};
@@ -740,7 +749,7 @@ ze_result_t zocl_stream_submit(zocl_stream *stream,
     if (command_run(stream, command)) goto done;
   }
   if (stream->held_count > 0 && stream_is_idle(stream)) held_idle(stream);
-  /* An indirect launch sees to its signal itself. */
+  /* An indirect launch sets its signal itself. */
   zocl_signal *signal =
       command->kind != ZOCL_COMMAND_INDIRECT ? command->signal : NULL;
   result = stream_time(stream, signal != NULL && zocl_signal_timed(signal));
@@ -749,7 +758,7 @@ ze_result_t zocl_stream_submit(zocl_stream *stream,
   result = (zocl_knob.slow ? command_enqueue_slow : command_enqueue)(
       stream, command, count, waits,
       signal != NULL || count > 0 || is_thrifty(stream) ? &event : NULL);
-  /* Of what failed, a part may have been put into the queue. */
+  /* Part of a failed command may be in the queue. */
   stream->submitted++;
   if (result != ZE_RESULT_SUCCESS) {
     if (command->drop != NULL) command->drop(command->args);
@@ -762,7 +771,7 @@ ze_result_t zocl_stream_submit(zocl_stream *stream,
     result = zocl_signal_attach(signal, stream, stream->submitted, event);
     if (result != ZE_RESULT_SUCCESS) cl->clReleaseEvent(event);
   }
-  /* PoCL starts by itself; others may wait for this. */
+  /* PoCL starts by itself; other implementations may wait for the flush. */
   if (!stream->device->driver->pocl) cl->clFlush(stream->queue);
 done:
   pthread_mutex_unlock(&stream->lock);
@@ -775,7 +784,7 @@ done:
  * Waiting.
  */
 
-/* A signal behind all that is submitted, with a reference for the caller. */
+/* Get a signal behind everything submitted, with a reference for the caller. */
 static ze_result_t stream_tail(zocl_stream *stream, zocl_signal **tail)
 {
   zocl_driver *driver = stream->device->driver;
@@ -801,8 +810,9 @@ static ze_result_t stream_tail(zocl_stream *stream, zocl_signal **tail)
   return ZE_RESULT_SUCCESS;
 }
 
-/* Wait for ever, which clFinish does with one wake-up less than a marker.  The
-   lock is held and let go; a retained queue stays, whatever others do. */
+/* Wait without a limit: clFinish takes one wake-up less than a marker.  The
+   lock is held and released; the queue is retained because others may release
+   it. */
 static ze_result_t stream_finish(zocl_stream *stream)
 {
   zocl_cl *cl = stream->device->driver->cl;
@@ -817,7 +827,8 @@ static ze_result_t stream_finish(zocl_stream *stream)
   return ZE_RESULT_SUCCESS;
 }
 
-/* Until all is done that was submitted, up to `*number`, failed or not. */
+/* Wait until all submitted commands have ended, successfully or not; *number is
+   the last of them. */
 static ze_result_t stream_end(zocl_stream *stream, uint64_t timeout,
                               uint64_t *number)
 {
@@ -840,7 +851,7 @@ static ze_result_t stream_end(zocl_stream *stream, uint64_t timeout,
   *number = stream->submitted;
   pthread_mutex_unlock(&stream->lock);
   if (result != ZE_RESULT_SUCCESS) return result;
-  /* What failed is the stream's to tell. */
+  /* Ignore this error; the caller reports the stream's. */
   if (zocl_signal_wait(tail, zocl_time_left(timeout, start)) ==
       ZE_RESULT_NOT_READY)
     result = ZE_RESULT_NOT_READY;
