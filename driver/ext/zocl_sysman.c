@@ -3,9 +3,10 @@
  * SPDX-License-Identifier: MIT
  *
  * The handles of drivers and devices are the same as in the core functions.  A
- * root device on CPUs has at most one sensor of each kind, for all its CPUs;
- * each query finds out which exist (zocl_sensors.c).  Devices that are not CPUs
- * have no sensors, because Linux reports nothing about them.
+ * root device on CPUs has at most one sensor of each kind, and two of
+ * temperature, for all its CPUs; each query finds out which exist
+ * (zocl_sensors.c).  Devices that are not CPUs have no sensors, because Linux
+ * reports nothing about them.
  */
 #include "device/zocl_driver.h"
 #include "ext/zocl_ext.h"
@@ -255,7 +256,7 @@ ze_result_t zocl_zesDeviceGetCardPowerDomain(zes_device_handle_t device,
   return result;
 }
 
-/* Report that a sensor which existed before cannot be read. */
+/* Report that a sensor which existed before can no longer be read. */
 static ze_result_t gone(void)
 {
   return zocl_fail(ZE_RESULT_ERROR_NOT_AVAILABLE, "the sensor cannot be read");
@@ -362,7 +363,8 @@ ze_result_t zocl_zesFrequencyGetState(zes_freq_handle_t frequency,
   return ZE_RESULT_SUCCESS;
 }
 
-/* There are two sensors: the hottest of the CPUs' and the coolest. */
+/* The two temperature sensors report the hottest and the coolest of the CPUs'
+   sensors. */
 static bool is_hottest(const zocl_sensor *sensor)
 {
   return sensor == &sensor->device->sensors[ZOCL_SENSOR_HOTTEST];

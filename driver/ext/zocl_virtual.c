@@ -307,8 +307,9 @@ ze_result_t zocl_VirtualMemUnmap(ze_context_handle_t context,
   return result;
 }
 
-/* Returns the bytes from `base` on, at most `size`, that have the same access
-   attribute, and the attribute.  Unmapped addresses have no access. */
+/* Returns the number of bytes from `base` on, at most `size`, that share one
+   access attribute, and sets *access to it.  Unmapped addresses have no
+   access. */
 static size_t access_run(const reservation *r, const char *base, size_t size,
                          ze_memory_access_attribute_t *access)
 {
