@@ -1,5 +1,5 @@
 /*
- * lze_array.c - arrays of C that grow.
+ * lze_array.c - growing C arrays.
  * SPDX-License-Identifier: MIT
  */
 #include "base/lze_array.h"

@@ -1,5 +1,5 @@
 /*
- * lze_base.h - the types that are named everywhere in src/.
+ * lze_base.h - the types that all of src/ uses.
  * SPDX-License-Identifier: MIT
  */
 #ifndef LZE_BASE_H
@@ -18,10 +18,11 @@
 #error "LZE_VERSION comes from the Makefile"
 #endif
 
-/* Two kinds of memory meet here.  Userdata belong to Lua; native objects
-   (lze_Object and what begins with one) belong to C and are counted, because
-   neither anchoring nor the order of finalisers can say when a device is
-   done.  A function that may raise says so; "[-n, +m]" is its stack effect. */
+/* lze uses two kinds of memory. Lua owns userdata. C owns native objects
+   (lze_Object and structures that begin with one) and counts references to
+   them, because neither anchoring nor the order of finalisers can say when a
+   device is done. A function that may raise says so; "[-n, +m]" is its stack
+   effect. */
 
 typedef struct lze_State lze_State;
 typedef struct lze_System lze_System;

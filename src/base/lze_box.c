@@ -1,5 +1,5 @@
 /*
- * lze_box.c - what all userdata of lze have in common.
+ * lze_box.c - the common part of all lze userdata.
  * SPDX-License-Identifier: MIT
  */
 #include "base/lze_box.h"
@@ -31,8 +31,9 @@ const char lze_scratch_kind[] = "scratch";
 const char lze_slice_kind[] = "slice";
 const char lze_struct_kind[] = "struct";
 
-/* The registry has the metatable of a kind under the address of its name, and
-   under those that follow its methods and fields, and what describes it. */
+/* The registry holds a kind's metatable under the address of its name. The two
+   addresses after it hold its table of methods and fields, and the function
+   that describes it. */
 enum { METHODS = 1, DESCRIBE = 2 };
 
 static const char *const kinds[] = {
@@ -42,9 +43,10 @@ static const char *const kinds[] = {
     lze_slice_kind,  lze_struct_kind,  lze_element_kind, lze_profile_kind,
     lze_image_kind,  lze_sampler_kind};
 
-/* The registry has under this address a table whose weak keys are what
-   finalisers have made.  Lua never finalises what they make while it closes a
-   state, and does not say that it does. */
+/* The registry holds under this address a table whose weak keys are the
+   userdata that finalisers have created. While Lua closes a state, it never
+   finalises objects that finalisers create, nor does it say that it is
+   closing. */
 static const char made_late;
 
 static void box_is_late(lua_State *L) {
@@ -102,7 +104,7 @@ void lze_boxes_close(lua_State *L) {
 void *lze_test_box(lua_State *L, int index, const char *kind) {
   lze_Box *box = lua_touserdata(L, index);
   if (box == NULL) return NULL;
-  /* A light userdata has no length. */
+  /* A light userdata has length 0. */
   if (lua_rawlen(L, index) < sizeof *box || box->kind != kind) return NULL;
   return box;
 }
@@ -115,8 +117,8 @@ void *lze_check_box(lua_State *L, int arg, const char *kind) {
   return box;
 }
 
-/* Whether Lua code of lze's runs, such as that of arrays: a message then has
-   the script's line, and no argument's number. */
+/* Returns true if Lua code of lze itself is running, for example the code of
+   arrays. Messages then give the script's line and no argument number. */
 static bool asked_by_lze(lua_State *L) {
   lua_Debug ar;
   for (int level = 1; lua_getstack(L, level, &ar); level++) {
@@ -176,7 +178,7 @@ static void box_list(lua_State *L, int t) {
     lua_pushvalue(L, -1);
     lua_rawseti(L, names, ++n);
   }
-  for (int i = 2; i <= n; i++) /* a handful: insertion sort */
+  for (int i = 2; i <= n; i++) /* only a few: insertion sort */
     for (int j = i; j > 1; j--) {
       lua_rawgeti(L, names, j);
       lua_rawgeti(L, names, j - 1);
@@ -198,7 +200,7 @@ static void box_list(lua_State *L, int t) {
   lua_remove(L, names);
 }
 
-/* "a buffer", "an event": what the value at 1 is. [-0, +1] */
+/* Pushes a phrase for the value at 1: "a buffer", "an event". [-0, +1] */
 static const char *box_kind_phrase(lua_State *L) {
   const char *kind = lze_box_kind(L, 1);
   if (kind == NULL) kind = "value";
@@ -230,15 +232,15 @@ static int box_newindex(lua_State *L) {
                     box_kind_phrase(L), lze_describe(L, 2));
 }
 
-/* __index with the check that the box is one of this kind at all: scripts
-   can reach metamethods through debug.getmetatable only, but may. */
+/* An __index that first checks that the box is of this kind. Scripts reach
+   metamethods only through debug.getmetatable, but they may. */
 static int box_plain_index(lua_State *L) {
   if (lze_box_kind(L, 1) == NULL)
     return luaL_error(L, "bad argument #1 (an object of lze expected)");
   return lze_box_index(L);
 }
 
-/* Into the table on the top. */
+/* Adds the fields to the table on the top. */
 static void box_set_fields(lua_State *L, const lze_Field *fields) {
   for (; fields->name != NULL; fields++) {
     lua_pushlightuserdata(L, (void *)fields);

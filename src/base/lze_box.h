@@ -8,13 +8,13 @@
 #include "base/lze_base.h"
 #include "base/lze_guard.h"
 
-/* lze_box.c: userdata.  Every userdata of lze begins with an lze_Box whose
- * kind is the address of its type's name, which makes telling one from
- * another two comparisons, whatever metatable a script gave it.
+/* lze_box.c: userdata. Every lze userdata begins with an lze_Box whose kind is
+ * the address of its type's name. Two comparisons therefore identify a
+ * userdata, even if a script gave it another metatable.
  */
 
 typedef struct lze_Box {
-  const char *kind;       /* "buffer": also what lze.type answers */
+  const char *kind;       /* "buffer"; lze.type returns it too */
 } lze_Box;
 
 extern const char lze_buffer_kind[], lze_context_kind[], lze_device_kind[],
@@ -26,62 +26,69 @@ extern const char lze_buffer_kind[], lze_context_kind[], lze_device_kind[],
 /* Userdata of lua/array.lua; see lze_error.h. */
 extern const char lze_array_kind[];
 
-/* [-0, +1] a zeroed userdata of `size` bytes with one user value and the
-   metatable of its kind.  Raises when memory runs out. */
+/* Pushes a zeroed userdata of `size` bytes with one user value and the
+   metatable of its kind. Raises when memory runs out. [-0, +1] */
 void *lze_push_box(lua_State *L, const char *kind, size_t size);
-/* The same with so many user values. */
+/* The same with `values` user values. */
 void *lze_push_box_with(lua_State *L, const char *kind, size_t size,
                         int values);
-/* At the beginning of a state; and at its end: finalise what finalisers have
-   made, which Lua does not once it closes the state. [-0, +0] */
+/* Call the first when a state begins and the second when it ends. The second
+   finalises userdata created by finalisers, which Lua does not do while it
+   closes the state. [-0, +0] */
 void lze_boxes_open(lua_State *L);
 void lze_boxes_close(lua_State *L);
-/* The userdata of that kind at `index`, or NULL. */
+/* Returns the userdata of that kind at `index`, or NULL. */
 void *lze_test_box(lua_State *L, int index, const char *kind);
-/* The same, or raise "<kind> expected, got ...". */
+/* The same, but raises "<kind> expected, got ..." instead of returning NULL. */
 void *lze_check_box(lua_State *L, int arg, const char *kind);
-/* Raise that the object at `arg` is closed: the message names the method, or
-   the field, index or operator if a metamethod is running. */
+/* Raises an error that the object at `arg` is closed. The message names the
+   method, or the field, index or operator if a metamethod is running. */
 int lze_closed(lua_State *L, int arg, const char *kind)
     __attribute__((noreturn));
-/* [-0, +1] a new table: by the name of each kind the table of its methods and
-   fields, which is not to be changed. */
+/* Pushes a new table that maps each kind's name to its table of methods and
+   fields, which the caller must not change. [-0, +1] */
 void lze_push_kinds(lua_State *L);
-/* The kind of the value at `index` if it is one of lze's, else NULL. */
+/* Returns the kind of the value at `index` if it is an lze userdata, else
+   NULL. */
 const char *lze_box_kind(lua_State *L, int index);
 
-/* One named field of a kind: pushes its value. The box is at 1, the name at
-   2. */
+/* One named field of a kind; `get` pushes its value. The box is at 1, the name
+   at 2. */
 typedef struct lze_Field {
   const char *name;
   int (*get)(lua_State *L);
 } lze_Field;
 
-/* Make the metatable of a kind from its metamethods, methods and fields
-   (each NULL terminated).  Without an __index among the metamethods, one is
-   made that finds methods and fields and otherwise raises, listing what is
-   known; lze_box_index does the same for an __index of its own. [-0, +0] */
+/* Creates the metatable of a kind from its metamethods, methods and fields
+   (each list ends with NULL). If the metamethods have no __index, this adds
+   one that finds methods and fields and otherwise raises an error that lists
+   the valid names; a kind with a custom __index can call lze_box_index for the
+   same result. [-0, +0] */
 void lze_new_kind(lua_State *L, const char *kind,
                   const lze_Method *metamethods, const lze_Method *methods,
                   const lze_Field *fields);
-/* A metatable for userdata that no script sees, with that __gc. [-0, +1] */
+/* Pushes a metatable with this __gc, for userdata that scripts never see. [-0,
+   +1] */
 void lze_new_hidden(lua_State *L, lua_CFunction gc);
-/* Methods and fields of a kind that a storey above adds. [-0, +0] */
+/* Add methods and fields to a kind from a higher layer. [-0, +0] */
 void lze_add_methods(lua_State *L, const char *kind,
                      const lze_Method *methods);
 void lze_add_fields(lua_State *L, const char *kind, const lze_Field *fields);
-/* What messages say of a value of a kind, "buffer of float": f pushes it for
-   the one at 1.  Without, it is the kind's name. [-0, +0] */
+/* Sets how messages describe a value of a kind ("buffer of float"): f pushes
+   the text for the value at 1. By default this is the kind's name. [-0, +0] */
 void lze_set_describe(lua_State *L, const char *kind, lua_CFunction f);
-/* [-0, +1] that for the userdata at `index`; NULL where nothing is known. */
+/* Pushes the description of the userdata at `index` and returns it; NULL if
+   the value has no known kind. [-0, +1] */
 const char *lze_describe_box(lua_State *L, int index);
-/* A userdata that shows something native is the same one for as long as a
-   script holds it: push what the cache has for `key`, or return false. */
+/* A native object is represented by the same userdata as long as a script
+   holds that userdata. Pushes the cached userdata for `key`, or returns
+   false. */
 bool lze_push_cached(lua_State *L, const void *key);
-/* Remember the userdata on the top for it. [-0, +0] */
+/* Caches the userdata on the top for `key`. [-0, +0] */
 void lze_cache_box(lua_State *L, const void *key);
-/* Answer for the string key at 2 of the box at 1; upvalue 1 of the running
-   function is the table that lze_new_kind gave to all metamethods. */
+/* Implements __index for the string key at 2 of the box at 1. Upvalue 1 of the
+   running function must be the table that lze_new_kind gave to all
+   metamethods. */
 int lze_box_index(lua_State *L);
 
 #endif

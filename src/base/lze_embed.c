@@ -10,8 +10,9 @@
 
 #include <lualib.h>
 
-/* error(e, 0): Lua's, but for the mark by which lze_script_call tells what a
-   script means to raise from what a debug hook raises in the midst of it. */
+/* error(e, 0): as Lua's error, but also marks the error, so that
+   lze_script_call can distinguish errors that a script means to raise from
+   errors that a debug hook raises while it runs. */
 static int embed_error(lua_State *L) {
   lua_settop(L, 1);
   lze_own_error(L);
@@ -23,8 +24,8 @@ static int embed_argument(lua_State *L) {
   lze_argerror(L, (int)luaL_checkinteger(L, 1), luaL_checkstring(L, 2));
 }
 
-/* pcall(f, ...) -> true, what f returns | false, what it raised, whether that
-   is an error of lze's */
+/* pcall(f, ...) -> true, f's results | false, the error, true if that is an
+   lze error */
 static int embed_pcall(lua_State *L) {
   bool own;
   lua_pushboolean(L, true);
@@ -37,18 +38,18 @@ static int embed_pcall(lua_State *L) {
   return lua_gettop(L);
 }
 
-/* Call the function at 1 with what follows: what it raises is about the call
-   that the user made, not about the line of the script. */
+/* Calls the function at 1 with the remaining arguments. Its errors refer to
+   the user's call, not to the line of the script. */
 static int embed_protected(lua_State *L) {
   int arg;
   int status = lze_protected(L, lua_gettop(L) - 1, LUA_MULTRET, &arg);
   if (status == LUA_OK) return lua_gettop(L);
   if (arg != 0 && arg != LZE_OWN) lze_raise_again(L, status, arg);
-  lze_own_error(L); /* its position is added at the end */
+  lze_own_error(L); /* lze_raise_again adds its position */
   return lua_error(L);
 }
 
-/* call(v, method, ...) -> what v:method(...) returns */
+/* call(v, method, ...) -> the results of v:method(...) */
 static int embed_call(lua_State *L) {
   lua_getfield(L, 1, luaL_checkstring(L, 2));
   lua_insert(L, 1);
@@ -63,35 +64,35 @@ static int embed_raise(lua_State *L) {
   return lua_error(L);
 }
 
-/* lze() -> what require "lze" returns */
+/* lze() -> the result of require "lze" */
 static int embed_lze(lua_State *L) {
   lua_rawgeti(L, LUA_REGISTRYINDEX, lze_state(L)->module_ref);
   return 1;
 }
 
-/* describe(v) -> what it is, for messages */
+/* describe(v) -> a description of v for messages */
 static int embed_describe(lua_State *L) {
   lua_settop(L, 1);
   lze_describe(L, 1);
   return 1;
 }
 
-/* A primitive, the function at upvalue 1. */
+/* Calls a primitive: the function at upvalue 1. */
 static int embed_primitive(lua_State *L) {
   lua_pushvalue(L, lua_upvalueindex(1));
   lua_insert(L, 1);
   return embed_protected(L);
 }
 
-/* A program that is linked with less of Lua may lack them. */
+/* A program linked with only part of Lua may lack these functions. */
 #pragma weak luaopen_base
 #pragma weak luaopen_string
 #pragma weak luaopen_table
 #pragma weak luaopen_math
 
-/* Push a library, what the program has opened, or else what it will not notice:
-   strings keep their metatable, or none, and globals are as they were.
-   [-0, +1] */
+/* Pushes a library: the program's if it is open, else a private copy. Opening
+   the copy does not affect the program: strings keep their metatable (or have
+   none), and globals are unchanged. [-0, +1] */
 static void embed_push_library(lua_State *L, const char *name,
                                lua_CFunction open) {
   luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
@@ -116,8 +117,8 @@ static void embed_push_library(lua_State *L, const char *name,
   if (status != LUA_OK) lua_error(L);
 }
 
-/* What scripts see for globals: a program may have changed its own, or never
-   opened them. [-0, +1] */
+/* Pushes the globals of lze's scripts. The program's globals cannot be used:
+   it may have changed them or never opened the libraries. [-0, +1] */
 static void embed_push_globals(lua_State *L) {
   const luaL_Reg libraries[] = {{"string", luaopen_string},
                                 {"table", luaopen_table},
@@ -142,7 +143,7 @@ static void embed_push_globals(lua_State *L) {
   lua_setfield(L, -2, "error");
 }
 
-/* Push a script's chunk as a function. [-0, +1] */
+/* Pushes a script's chunk as a function. [-0, +1] */
 static void embed_load(lua_State *L, const lze_Script *s) {
   lua_pushfstring(L, "=%s", s->name);
   if (luaL_loadbufferx(L, (const char *)s->text, s->size, lua_tostring(L, -1),
@@ -160,7 +161,7 @@ void lze_script_part(lua_State *L, const lze_Script *s) {
   lua_call(L, 1, 1);
 }
 
-/* Push the table of what the script returns. [-0, +1] */
+/* Pushes the table that the script returns. [-0, +1] */
 static void embed_push(lua_State *L, const lze_Script *s) {
   static const lze_Method own[] = {{"argument", embed_argument, LZE_HOT},
                                    {"pcall", embed_pcall, LZE_HOT},

@@ -14,8 +14,8 @@
 
 #define ERROR_TNAME "lze.error"
 
-/* Give the error object on the top of the stack the position of the function
-   written in Lua, not of lze, that was called last from that level on. */
+/* Adds a position to the error object on the top of the stack: that of the
+   innermost Lua function, starting at `level`, that is not part of lze. */
 static void error_locate(lua_State *L, int level) {
   lua_Debug ar;
   if (!lua_caller(L, &ar, level)) return;
@@ -63,7 +63,7 @@ int lze_raise_error(lua_State *L, const char *object, const char *call,
   }
   luaL_setmetatable(L, ERROR_TNAME);
   lua_error(L);
-  __builtin_unreachable(); /* lua_error does not return, nor says so */
+  __builtin_unreachable(); /* lua_error never returns but is not declared so */
 }
 
 int lze_no_memory(lua_State *L) {
@@ -93,7 +93,7 @@ int lze_misuse(lua_State *L, const char *format, ...) {
   va_end(arguments);
   lua_concat(L, 2);
   lua_error(L);
-  __builtin_unreachable(); /* lua_error does not return, nor says so */
+  __builtin_unreachable(); /* lua_error never returns but is not declared so */
 }
 
 int lze_fail_word(lua_State *L, const char *object, const char *call,
@@ -169,7 +169,8 @@ bool lze_is_table(lua_State *L, int index) {
   return lua_istable(L, index) && !is_array_table(L, index);
 }
 
-/* "array of float", or why it passes for no buffer. [-0, +1] */
+/* Pushes "array of float", or why the array cannot serve as a buffer. [-0,
+   +1] */
 static const char *describe_array(lua_State *L, int index) {
   int top = lua_gettop(L);
   bool apart = lze_array_get(L, index, "flat") == LUA_TNIL;
@@ -250,7 +251,7 @@ uint64_t lze_check_deadline(lua_State *L, int arg) {
                                              "negative expected, got %s",
                                           lze_describe(L, arg)));
   uint64_t now = lze_now_ns();
-  /* Ten years are for ever, and far from overflow. */
+  /* Treat more than ten years as forever; they are far from overflow. */
   if (seconds > 3.2e8) return UINT64_MAX;
   return now + (uint64_t)(seconds * 1e9);
 }

@@ -1,5 +1,5 @@
 /*
- * lze_guard.c - calls in the middle of which no Lua code runs.
+ * lze_guard.c - calls during which no Lua code runs.
  * SPDX-License-Identifier: MIT
  */
 #include "base/lze_guard.h"
@@ -8,22 +8,23 @@
 #include "lua_versions.h"
 
 typedef struct lze_Guard {
-  bool collects;                /* the collector ran, and is held back */
+  bool collects;                /* the collector ran and is now paused */
   bool paused;
   lua_Held held;
-  lua_Hook hook;                /* put off, or NULL */
+  lua_Hook hook;                /* suspended, or NULL */
   int mask, count;
 } lze_Guard;
 
 /* A call that catches errors. */
 typedef struct lze_Protection {
-  int argument;                 /* the one that an error is about, 0,
+  int argument;                 /* the argument that an error is about, 0,
                                    LZE_AS_IT_IS or LZE_OWN */
-  bool paused;                  /* what runs is not lze's */
+  bool paused;                  /* code outside lze is running */
   bool named;                   /* argument errors name their function */
 } lze_Protection;
 
-/* A stopped collector stays as it is; in a finaliser it cannot run anyway. */
+/* Pauses the collector and the hook. A stopped collector stays stopped; in a
+   finaliser it cannot run anyway. */
 static void guard_hold(lua_State *L, lze_Guard *g) {
   g->collects = lua_gc(L, LUA_GCISRUNNING) == 1;
   if (g->collects) lua_hold(L, &g->held);
@@ -35,14 +36,15 @@ static void guard_hold(lua_State *L, lze_Guard *g) {
   }
 }
 
-/* A hook that a signal has set meanwhile (Ctrl-C in lua5.4) stays. */
+/* Keeps a hook that a signal has set inside the guard (Ctrl-C in lua5.4). */
 static void guard_release(lua_State *L, lze_State *S, const lze_Guard *g,
                           bool starved) {
   if (g->hook != NULL && lua_gethook(L) == NULL)
     lua_sethook(L, g->hook, g->mask, g->count);
   if (!g->collects) return;
-  /* A step may run finalisers, and those that find no memory are lost: that it
-     is due is left to the next allocation. */
+  /* A collector step may run finalisers, and a finaliser that finds no memory
+     is lost. If memory ran out, leave the overdue step to the next
+     allocation. */
   if (starved)
     lua_gc(L, LUA_GCRESTART);
   else
@@ -89,7 +91,8 @@ int lze_protected_guarded(lua_State *L, int arguments, int results,
   lze_State *S = lze_find_state(L);
   if (S == NULL) return lze_protected(L, arguments, results, arg);
   lze_Guard g = {.paused = false}, *outer = S->guard;
-  if (outer != NULL) { /* it holds; what raised in a pause left it paused */
+  if (outer != NULL) { /* the outer guard suffices; an error raised in a pause
+                          left it paused */
     int inner = lze_protected(L, arguments, results, arg);
     if (outer->paused)
       lze_guard_resume(L, (lze_Pause){S, outer, S->protection});
@@ -103,7 +106,7 @@ int lze_protected_guarded(lua_State *L, int arguments, int results,
   return status;
 }
 
-/* Call the function at upvalue 1 with what this one was given. */
+/* Calls the function at upvalue 1 with the same arguments. */
 static int guard_call(lua_State *L) {
   int arg;
   luaL_checkstack(L, 2, NULL);
@@ -146,7 +149,7 @@ int lze_argerror(lua_State *L, int arg, const char *message) {
   S->protection->argument = arg;
   lua_pushstring(L, message);
   lua_error(L);
-  __builtin_unreachable(); /* lua_error does not return, nor says so */
+  __builtin_unreachable(); /* lua_error never returns but is not declared so */
 }
 
 void lze_argexpected(lua_State *L, bool good, int arg, const char *expected) {
@@ -160,7 +163,7 @@ void lze_argexpected(lua_State *L, bool good, int arg, const char *expected) {
 
 static int protect(lua_State *L, int arguments, int results, bool named,
                    int *arg) {
-  lze_State *S = lze_find_state(L); /* it may be closed, or not there yet */
+  lze_State *S = lze_find_state(L); /* may be closed, or not made yet */
   lze_Protection p = {.named = named};
   lze_Protection *outer = S != NULL ? S->protection : NULL;
   if (S != NULL) S->protection = &p;
@@ -209,7 +212,7 @@ int lze_raise_again(lua_State *L, int status, int arg) {
   }
   lze_error_locate(L);
   lua_error(L);
-  __builtin_unreachable(); /* lua_error does not return, nor says so */
+  __builtin_unreachable(); /* lua_error never returns but is not declared so */
 }
 
 int lze_call_level(lua_State *L) {

@@ -1,18 +1,20 @@
 /*
- * lze_guard.h - calls in the middle of which no Lua code runs.
+ * lze_guard.h - calls during which no Lua code runs.
  * SPDX-License-Identifier: MIT
  *
  * A C function that allocates may run Lua code at any allocation: finalisers,
- * and debug hooks where it calls something.  Such code may close or change
- * what the function works on.  Functions are therefore hot or cold.  A cold
- * one runs inside a guard: the collector makes no step, hooks are put off, and
- * both are as they were afterwards, also when it raises.  A hot one allocates
- * nothing while it holds on to something, and runs as it is.
+ * and also debug hooks if it calls a function. That code may close or change
+ * the objects in use. Functions are therefore either guarded (LZE_COLD) or
+ * unguarded (LZE_HOT). A guarded one runs inside a guard: the collector makes
+ * no steps and hooks are suspended; both are restored afterwards, even when it
+ * raises. An unguarded one allocates nothing while it relies on an object, and
+ * needs no guard.
  *
- * Inside a guard no metamethod or callback of a script may be called, as it
- * could call collectgarbage().  Waits (lze_run_hook) and the room that device
- * memory asks for (lze_pressure) are safe points: they pause the guard, and
- * what they return to asks again for what Lua code can have changed.
+ * No metamethod or callback of a script may be called inside a guard, because
+ * it could call collectgarbage(). Waits (lze_run_hook) and requests for room
+ * in device memory (lze_pressure) are safe points: they pause the guard.
+ * Afterwards their callers check again any state that Lua code can have
+ * changed.
  */
 #ifndef LZE_GUARD_H
 #define LZE_GUARD_H
@@ -21,8 +23,8 @@
 
 typedef enum lze_Heat { LZE_HOT, LZE_COLD } lze_Heat;
 
-/* A function of Lua's and whether it is guarded; tables of these end with one
-   without a name. */
+/* A function callable from Lua, and whether it is guarded. Tables of these end
+   with an entry that has no name. */
 typedef struct lze_Method {
   const char *name;
   lua_CFunction function;
@@ -32,61 +34,63 @@ typedef struct lze_Method {
 /* As luaL_setfuncs. [-upvalues, +0] */
 void lze_set_methods(lua_State *L, const lze_Method *methods, int upvalues);
 
-/* Call the C function that is on the stack below its arguments inside a guard:
-   what a hot function does seldom. Raises as lze_raise_again.
-   [-(arguments + 1), +results] */
+/* Calls, inside a guard, the C function that is on the stack below its
+   arguments. An unguarded function uses this for its rare paths. Raises as
+   lze_raise_again. [-(arguments + 1), +results] */
 void lze_call_guarded(lua_State *L, int arguments, int results);
 
-/* Between these two Lua code may run, as outside of any guard, if there is one
-   at all.  Where it raises, the guard is not to be resumed, and the error stays
-   as it is. */
+/* Between pause and resume, Lua code may run as if outside any guard; both
+   functions may also be called without an active guard. If that code raises,
+   do not resume the guard; the error stays unchanged. */
 typedef struct lze_Pause {
-  lze_State *state;             /* NULL before there is any */
+  lze_State *state;             /* NULL if not made yet */
   struct lze_Guard *guard;
   struct lze_Protection *protection;
 } lze_Pause;
 lze_Pause lze_guard_pause(lua_State *L);
-lze_Pause lze_guard_pause_of(lua_State *L, lze_State *S); /* who has it */
+lze_Pause lze_guard_pause_of(lua_State *L, lze_State *S); /* if S is at hand */
 void lze_guard_resume(lua_State *L, lze_Pause pause);
 
-/* Whether the collector runs, or will when the guard is paused: not where a
-   script has stopped it, nor in a finaliser, where lua_gc answers -1. */
+/* Returns true if the collector runs, or will run when the guard is paused.
+   Returns false if a script has stopped it, and in a finaliser, where lua_gc
+   returns -1. */
 bool lze_collector_runs(lua_State *L);
 
-/* As luaL_argerror, which names the function that the script called: this one
-   does so inside a guard, too.  luaL_error and lze_fail give the position of
-   the script's call there. */
+/* As luaL_argerror, which names the function that the script called, but works
+   inside a guard too. Inside a guard, luaL_error and lze_fail also give the
+   position of the script's call. */
 int lze_argerror(lua_State *L, int arg, const char *message)
     __attribute__((noreturn));
-/* Raise "<expected> expected, got <type>" unless `good`. */
+/* Raises "<expected> expected, got <type>" unless `good`. */
 void lze_argexpected(lua_State *L, bool good, int arg, const char *expected);
 
-/* Call a function of the user's, which may do anything: as lua_pcall without a
-   message handler, outside of any guard.  *own says whether it raised what Lua
-   code of lze's means to raise (lze_own_error). */
+/* Calls a user function, which may do anything: as lua_pcall without a message
+   handler, outside any guard. Sets *own to true if it raised an error that
+   lze's own Lua code means to raise (lze_own_error). */
 int lze_call_back(lua_State *L, int arguments, int results, bool *own);
 
-/* As lua_pcall without a message handler.  Where an argument error was raised
-   inside, *arg is its number and the message is what was said of it, without
-   the function's name.  It is LZE_AS_IT_IS for an error that must not be
-   changed, LZE_OWN for one that Lua code of lze's means to raise, else 0. */
+/* As lua_pcall without a message handler. If an argument error was raised
+   inside, *arg is the argument's number and the message is the bare text
+   without the function's name. *arg is LZE_AS_IT_IS for an error that must not
+   be changed, LZE_OWN for one that lze's own Lua code means to raise, else
+   0. */
 enum { LZE_AS_IT_IS = -1, LZE_OWN = -2 };
 int lze_protected(lua_State *L, int arguments, int results, int *arg);
 /* The same inside a guard. */
 int lze_protected_guarded(lua_State *L, int arguments, int results, int *arg);
-/* The error that is raised next is to stay as it is. */
+/* Marks the next error to be raised as one that must not be changed. */
 void lze_keep_error(lua_State *L);
-/* It is one of lze's, which Lua code of lze's means to raise. */
+/* Marks it as an error that lze's own Lua code means to raise. */
 void lze_own_error(lua_State *L);
-/* Raise the error on the top of the stack, which such a call has returned, as
-   one of the function that calls this: an argument error with that function's
-   name, another message, unless it is to stay as it is, with the position of
-   the call. */
+/* Raises the error on the top of the stack, which one of these calls returned,
+   as an error of the calling function: an argument error gets that function's
+   name; any other message gets the position of the call, unless it must not be
+   changed. */
 int lze_raise_again(lua_State *L, int status, int arg)
     __attribute__((noreturn));
 
-/* The level of lua_getstack at which the function that the script called runs,
-   asked for by what it calls: that of the guard, or 0 outside of one. */
+/* Returns the lua_getstack level of the function that the script called, as
+   seen by code that it calls: the level of the guard, or 0 outside a guard. */
 int lze_call_level(lua_State *L);
 
 #endif

@@ -1,27 +1,27 @@
 /*
- * lze_hook.c - debug hooks that waits let run: Ctrl-C ends them.
+ * lze_hook.c - runs debug hooks during waits, so that Ctrl-C ends them.
  * SPDX-License-Identifier: MIT
  */
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
 #include "base/lze_state.h"
 
-/* As many instructions as a slice of a wait counts for. */
+/* The number of instructions that one slice of a wait counts as. */
 enum { HOOK_LOOPS = 10000 };
 
 static int run_hook(lua_State *L, lze_State *S) {
   if (S == NULL || S->closed) return LUA_OK;
-  /* A signal's handler sets that of the main thread, whichever runs: a
-     coroutine without one runs it in its place, and a hook that removes itself
-     does so from there. */
+  /* A signal handler sets the main thread's hook, even if a coroutine is
+     running. A coroutine without a hook therefore runs the main thread's; if
+     that hook removes itself, it is removed from the main thread. */
   lua_Hook mains = lua_gethook(L) == NULL ? lua_gethook(S->main) : NULL;
   if (lua_gethook(L) == NULL && mains == NULL) return LUA_OK;
   if (!lua_checkstack(L, LUA_MINSTACK)) return LUA_OK;
   if (mains != NULL)
     lua_sethook(L, mains, lua_gethookmask(S->main), lua_gethookcount(S->main));
-  /* Calling a Lua function is what makes Lua run a hook of calls, returns or
-     lines.  For one of counts that is as good as nothing: it loops there as
-     often as the hook waits for, within bounds, as if the script had. */
+  /* Calling a Lua function triggers hooks for calls, returns and lines. One
+     call does not trigger a count hook, so the function loops for the hook's
+     count, up to a limit, as if the script had run that many instructions. */
   lua_Integer loops = 0;
   if (lua_gethookmask(L) == LUA_MASKCOUNT) loops = lua_gethookcount(L);
   if (loops > HOOK_LOOPS) loops = HOOK_LOOPS;

@@ -1,5 +1,5 @@
 /*
- * lze_open.h - each area's part of the module table.
+ * lze_open.h - functions that add each area to the module table.
  * SPDX-License-Identifier: MIT
  */
 #ifndef LZE_OPEN_H
@@ -34,16 +34,17 @@ void lze_open_arrays(lua_State *L);
 void lze_open_capi(lua_State *L);
 void lze_open_profile(lua_State *L);
 void lze_open_help(lua_State *L);
-/* After all others, and after lze_show_module, whose metatable this adds to:
-   unknown fields of lze, lze.spirv and lze.work are errors. */
+/* Makes unknown fields of lze, lze.spirv and lze.work errors. Call it after
+   all others and after lze_show_module, whose metatable it extends. */
 void lze_open_names(lua_State *L);
-/* The table lze.array, which is loaded by this. [-0, +1] */
+/* Pushes the table lze.array, loading it if necessary. [-0, +1] */
 void lze_push_arrays(lua_State *L);
-/* help(word) -> what lze.help says of it, whether the manual has it */
+/* help(word) -> the text that lze.help shows for it, true if the manual has
+   it */
 int lze_push_help(lua_State *L);
-/* The end of a state: write what LZE_PROFILE asks for. */
+/* Called when a state ends: writes the output that LZE_PROFILE requests. */
 void lze_profile_end(lze_State *S);
-/* The end of a state: what C has kept of it is not to be used any more. */
+/* Called when a state ends: invalidates the plans that C has kept of it. */
 void lze_plans_forget(lze_State *S);
 
 #endif

@@ -61,7 +61,7 @@ int lze_opt_expected(lua_State *L, const char *key, const char *expected) {
   __builtin_unreachable();
 }
 
-/* Push what is given, or nil. */
+/* Pushes the option's value, or nil. */
 static int option_get(lua_State *L, int t, const char *key) {
   if (t != 0) return lze_getoption(L, t, key);
   lua_pushnil(L);

@@ -1,5 +1,5 @@
 /*
- * lze_pages.h - memory that comes in large pages.
+ * lze_pages.h - memory in large pages.
  * SPDX-License-Identifier: MIT
  */
 #ifndef LZE_PAGES_H
@@ -12,8 +12,8 @@
 
 enum { LZE_LARGE_PAGE = 2 << 20 };
 
-/* Have memory that was never used come in large pages: where each of the small
-   ones has to be made first, that takes longer than what is written to it. */
+/* Requests large pages for memory that was never used: creating many small
+   pages takes longer than writing to them. */
 static inline void lze_pages_advise(void *memory, size_t bytes) {
   const uintptr_t mask = LZE_LARGE_PAGE - 1;
   uintptr_t from = ((uintptr_t)memory + mask) & ~mask;

@@ -1,10 +1,11 @@
 /*
- * lze_progress.c - a line on the terminal for what takes long.
+ * lze_progress.c - a line on the terminal for long operations.
  * SPDX-License-Identifier: MIT
  *
- * What takes long is a call of a driver or a wait for another process, so that
- * a thread of ours has to write the line.  There is none before something takes
- * long enough to be shown, and it touches nothing but what is listed here.
+ * A long operation is a driver call or a wait for another process, so a thread
+ * of ours must write the line. The thread starts at the first operation while
+ * the line is switched on, and touches only the operations that are listed
+ * here.
  */
 #include "base/lze_progress.h"
 #include "base/lze_error.h"
@@ -33,11 +34,11 @@ static struct {
   pthread_cond_t begun;
   lze_Progress *first;   /* the newest */
   pid_t owner;           /* the process that has the thread, or 0 */
-  bool shown;            /* there is a line on the terminal */
+  bool shown;            /* the terminal shows a line */
 } progress = {.lock = PTHREAD_MUTEX_INITIALIZER,
               .begun = PTHREAD_COND_INITIALIZER};
 
-/* Write it in one go; what cannot be written is not seen. */
+/* Writes the text with one call; ignores errors. */
 static void line_write(const char *text) {
   ssize_t n;
   do n = write(STDERR_FILENO, text, strlen(text));
@@ -49,7 +50,7 @@ static void line_remove(void) {
   progress.shown = false;
 }
 
-/* Show what has taken longest; the lock is held. */
+/* Shows the oldest operation. The lock is held. */
 static void line_draw(void) {
   const lze_Progress *p = progress.first;
   while (p != NULL && p->next != NULL) p = p->next;
@@ -77,12 +78,13 @@ static void *progress_run(void *unused) {
   return NULL;
 }
 
-/* Have the thread; signals of the host are for its own.  The lock is held. */
+/* Ensures that the thread exists. It blocks all signals, because they are for
+   the host's threads. The lock is held. */
 static bool thread_ready(void) {
   sigset_t all, old;
   pthread_t thread;
   if (progress.owner == getpid()) return true;
-  progress.first = NULL; /* in a fork it is the parent's */
+  progress.first = NULL; /* in a forked child it is the parent's */
   progress.shown = false;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &old);

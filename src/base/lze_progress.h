@@ -1,9 +1,9 @@
 /*
- * lze_progress.h - a line on the terminal for what takes long.
+ * lze_progress.h - a line on the terminal for long operations.
  * SPDX-License-Identifier: MIT
  *
- * A process shows one where it was switched on and standard error is a
- * terminal that can: after half a second, until it is over.
+ * A process shows the line if it was switched on and standard error is a
+ * capable terminal: from half a second after an operation began until it ends.
  */
 #ifndef LZE_PROGRESS_H
 #define LZE_PROGRESS_H
@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Something that may take long, in the caller's memory until it is over. */
+/* An operation that may take long; in the caller's memory until it ends. */
 typedef struct lze_Progress {
   struct lze_Progress *next;
   const char *doing, *name; /* "building", "module saxpy" */
@@ -19,13 +19,13 @@ typedef struct lze_Progress {
   bool listed;
 } lze_Progress;
 
-/* Whether there is such a line, and whether anybody has said so; any thread may
-   switch it. */
+/* Return true if the line is shown, and if it was ever switched on or off. Any
+   thread may switch it. */
 bool lze_progress_on(void);
 bool lze_progress_is_said(void);
 void lze_progress_switch(bool on);
 
-/* Nothing of a script may leave what is between these two by an error. */
+/* No error of a script may skip lze_progress_end. */
 void lze_progress_begin(lze_Progress *p, const char *doing, const char *name);
 void lze_progress_end(lze_Progress *p);
 

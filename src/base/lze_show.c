@@ -1,5 +1,5 @@
 /*
- * lze_show.c - tables that print themselves, and who prints.
+ * lze_show.c - tables that print themselves, and detection of print.
  * SPDX-License-Identifier: MIT
  */
 #include "base/lze_show.h"
@@ -24,7 +24,8 @@ static int table_tostring(lua_State *L) { return show_call(L, "table"); }
 
 static int module_tostring(lua_State *L) { return show_call(L, "module"); }
 
-/* Give the table on the top the metatable that the registry has at `key`. */
+/* Sets the metatable of the table on the top to the one that the registry
+   holds at `key`. */
 static void show_by(lua_State *L, const char *key, lua_CFunction f) {
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, key) != LUA_TTABLE) {
     lua_pop(L, 1);
@@ -47,7 +48,7 @@ void lze_show_module(lua_State *L) {
   show_by(L, &key, module_tostring);
 }
 
-/* Replace the text on the top by HTML that shows it as it is. */
+/* Replaces the text on the top by HTML that shows it verbatim. */
 static void display_escape(lua_State *L) {
   luaL_Buffer b;
   const char *text = lua_tostring(L, -1);
@@ -62,7 +63,7 @@ static void display_escape(lua_State *L) {
   luaL_pushresult(&b);
 }
 
-/* Push ilua.display.html where it is a function. */
+/* Pushes ilua.display.html and returns true if it is a function. */
 static bool display_push_html(lua_State *L) {
   static const char *const path[] = {"ilua", "display", "html"};
   int top = lua_gettop(L);
@@ -108,7 +109,7 @@ bool lze_is_printed(lua_State *L) {
     lua_rawget(L, -2);
   }
   bool found = false;
-  /* Up to the script's function, through those of lze and of C. */
+  /* Go up to the script's function, past functions of lze and C. */
   for (int level = 0; !found && lua_getstack(L, level, &frame); level++) {
     lua_getinfo(L, "Sf", &frame);
     found = lua_iscfunction(L, -1) && lua_rawequal(L, -1, -2);

@@ -1,5 +1,5 @@
 /*
- * lze_state.c - what belongs to one Lua state, kept in its registry.
+ * lze_state.c - the data of one Lua state, kept in its registry.
  * SPDX-License-Identifier: MIT
  */
 #include "base/lze_state.h"
@@ -42,7 +42,7 @@ void lze_leave(void *memory) {
   };
   static _Atomic(struct Left *) all;
   struct Left *left = malloc(sizeof *left);
-  if (left == NULL) return; /* it is a leak then */
+  if (left == NULL) return; /* then it is a leak */
   left->memory = memory;
   left->next = atomic_load(&all);
   while (!atomic_compare_exchange_weak(&all, &left->next, left)) continue;

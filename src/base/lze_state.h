@@ -1,5 +1,5 @@
 /*
- * lze_state.h - what belongs to one Lua state.
+ * lze_state.h - the data of one Lua state.
  * SPDX-License-Identifier: MIT
  */
 #ifndef LZE_STATE_H
@@ -9,22 +9,22 @@
 
 typedef enum lze_Policy {
   LZE_POLICY_LZE,     /* the heuristic */
-  LZE_POLICY_DRIVER,  /* what zeKernelSuggestGroupSize said */
-  LZE_POLICY_LARGEST, /* the largest divisor that is legal */
+  LZE_POLICY_DRIVER,  /* zeKernelSuggestGroupSize's suggestion */
+  LZE_POLICY_LARGEST, /* the largest legal divisor */
   LZE_POLICY_TORNADO, /* TornadoVM's rule */
-  LZE_POLICY_TUNED    /* what lze.tune has found, else the heuristic */
+  LZE_POLICY_TUNED    /* the result of lze.tune, else the heuristic */
 } lze_Policy;
 
-/* What a variable of the environment says. */
+/* The value of an environment variable. */
 typedef enum lze_Setting {
   LZE_SETTING_OFF, /* 0 */
   LZE_SETTING_ON,  /* 1 */
-  LZE_SETTING_WORD /* the word that it takes besides */
+  LZE_SETTING_WORD /* the word that it also accepts */
 } lze_Setting;
 
-/* What waits need of runs that have parts on the host (plan/lze_run.c, which
-   says what each does).  Called only while the state has runs; `over` for each
-   run whose tasks are recorded. */
+/* The functions by which waits drive runs that have parts on the host
+   (plan/lze_run.c documents each). Called only while the state has runs;
+   `over` is called for each run whose tasks are recorded. */
 typedef struct lze_HostedRuns {
   void (*advance)(lua_State *L);
   int (*wait)(lua_State *L, lze_Command *c, uint64_t ns);
@@ -32,110 +32,118 @@ typedef struct lze_HostedRuns {
   void (*over)(lze_Command *c);
 } lze_HostedRuns;
 
-/* A wait's clock, of lze_now_ns: when it began, what it is now, and when the
-   work of the host's last got on. */
+/* A wait's times, from lze_now_ns: when it began, the current time, and when
+   host work last made progress. */
 typedef struct lze_WaitTimes {
   uint64_t began_ns, now_ns, moved_ns;
 } lze_WaitTimes;
 
-/* The same of work of the host's (run/lze_host_work.h), while there is any.
-   Neither raises or runs Lua code; both may retire commands. */
+/* The functions by which waits drive host work (run/lze_host_work.h), called
+   only while there is any. They neither raise nor run Lua code; both may
+   retire commands. */
 typedef struct lze_WorkSteps {
-  /* Take a step of all that has begun, and begin what can; `awaited` is what is
-     waited for, since `began` (lze_now_ns), or NULL. */
+  /* Takes a step of all work that has begun, and begins work that can begin.
+     `awaited` is the command waited for, since `began` (lze_now_ns), or
+     NULL. */
   void (*advance)(lze_State *S, const lze_Command *awaited, uint64_t began);
-  /* The same in a wait, whose clock goes on: how long the host may do without
-     another, in ns. */
+  /* The same in a wait, updating its times. Returns for how many ns the host
+     may do without another step. */
   uint64_t (*pause)(lze_State *S, const lze_Command *awaited,
                     lze_WaitTimes *times);
 } lze_WorkSteps;
 
-/* What contexts ask of the storeys above. */
+/* Functions of higher layers that contexts call. */
 typedef struct lze_ContextHooks {
-  /* Read the variables that say how the state works, once. */
+  /* Reads, once, the environment variables that configure the state. */
   void (*configure)(lua_State *L, lze_State *S);
-  /* Close all that was made in the context, then the context. */
+  /* Closes all objects made in the context, then the context. */
   void (*close)(lze_Context *context);
-  /* Let go of the queues and events that belong to it. */
+  /* Releases the queues and events that belong to it. */
   void (*drop)(lze_Context *context);
 } lze_ContextHooks;
 
 struct lze_State {
   bool closed;
-  struct lze_Guard *guard;      /* that is in force, or NULL: lze_guard.h */
+  struct lze_Guard *guard;      /* the active one, or NULL: lze_guard.h */
   struct lze_Protection *protection; /* the innermost, or NULL */
-  size_t owed;                  /* to the collector: lua_versions.h */
+  size_t owed;                  /* bytes of collector debt: lua_versions.h */
   const lze_System *system;     /* NULL before the first context */
   const lze_ContextHooks *context_hooks;
-  lze_Context *contexts;        /* all that are alive */
+  lze_Context *contexts;        /* all live contexts */
   lze_Command *free_commands;
-  int hook_ref;                 /* a Lua function for lze_run_hook: it loops */
-  int cache_ref;                /* weak: userdata by the address they show */
+  int hook_ref;                 /* a Lua function that loops, for
+                                   lze_run_hook */
+  int cache_ref;                /* weak: userdata by the address they
+                                   represent */
   int module_ref;               /* the table that luaopen_lze returns */
-  const lze_DeviceInfo *device; /* the default, once it is known */
+  const lze_DeviceInfo *device; /* the default, once it is determined */
   lze_Context *context;         /* lze.default's, owned; or NULL */
-  lze_Queue *queue;             /* likewise */
+  lze_Queue *queue;             /* the same */
   struct lze_PlanRef *plans;    /* kept by C: see lze.h */
   lze_Policy policy;            /* LZE_GROUP_POLICY */
   char *groups;                 /* LZE_GROUP, malloc'ed, or NULL */
   bool configured;              /* the variables below have been read */
   bool sync;                    /* LZE_SYNC=1: wait after each launch */
-  lze_Setting lists;            /* LZE_USE_IMMEDIATE_COMMANDLISTS; the word is
-                                   that it is not set */
-  lze_Setting check;            /* LZE_CHECK: canaries round storages; lua:
-                                   k:check before launches, too */
+  lze_Setting lists;            /* LZE_USE_IMMEDIATE_COMMANDLISTS; "word" if it
+                                   is not set */
+  lze_Setting check;            /* LZE_CHECK: canaries around storages; "lua":
+                                   also k:check before launches */
   bool arrays;                  /* lze.array is in use */
-  bool work_item;               /* a kernel's function runs on the host */
-  int lua_checks;               /* that go on, one in another */
-  struct lze_Outside *outside;  /* with it, what lies outside of views */
-  double growth;                /* of the limit, by lze.gc */
-  size_t soft_limit;            /* the least the limit is */
-  size_t peak;                  /* of bytes */
+  bool work_item;               /* a kernel's function is running on the host */
+  int lua_checks;               /* nested k:check calls in progress */
+  struct lze_Outside *outside;  /* during these, the memory outside views */
+  double growth;                /* factor of the limit, set by lze.gc */
+  size_t soft_limit;            /* minimum of the limit */
+  size_t peak;                  /* of `bytes` */
   uint64_t launches, collections, storages;
-  uint64_t reports;             /* of accesses outside, that launches raised */
-  uint64_t buffers_gone;        /* closed or collected: while it stays, a
-                                   buffer's address is that buffer's */
+  uint64_t reports;             /* out-of-range accesses that launches have
+                                   raised */
+  uint64_t buffers_gone;        /* closed or collected; while it is unchanged,
+                                   an address identifies the same buffer */
   lua_State *main;
   uint64_t serial;              /* of the newest command */
-  uint64_t marks;               /* searches among commands so far */
+  uint64_t marks;               /* searches through commands so far */
   struct lze_Recorder *recorder; /* while a profile records, or NULL */
-  struct lze_Page *page;        /* that `lze top` sees, or NULL */
+  struct lze_Page *page;        /* shown by `lze top`, or NULL */
   void (*shown)(lze_State *S);  /* for lze_show(); or NULL */
   struct lze_Ending *ending;    /* LZE_PROFILE's, or NULL */
   uint64_t records;             /* made so far */
-  uint64_t looked_ns;           /* that recorders looked at what is copied */
-  uint32_t queues;              /* likewise */
-  struct lze_Run *runs;         /* of plans, with parts on the host */
-  const lze_HostedRuns *hosted; /* set before there are any */
-  struct lze_HostWork *works;   /* of the host's, in the order of issue */
-  const lze_WorkSteps *steps;   /* set before there is any */
-  uint32_t advance_in;          /* commands until one takes a step of them */
-  lze_Command *calling;         /* the run that a callback is part of */
-  bool stranded;                /* a command has been, with what it uses */
-  uint64_t close_ns;            /* how long its end waits for the device */
+  uint64_t looked_ns;           /* time recorders spent on copied data */
+  uint32_t queues;              /* created so far */
+  struct lze_Run *runs;         /* plan runs with parts on the host */
+  const lze_HostedRuns *hosted; /* set before the first run */
+  struct lze_HostWork *works;   /* host work, in the order of issue */
+  const lze_WorkSteps *steps;   /* set before the first work */
+  uint32_t advance_in;          /* commands until one takes a step of host
+                                   work */
+  lze_Command *calling;         /* the run that a callback belongs to */
+  bool stranded;                /* a command was abandoned with its resources */
+  uint64_t close_ns;            /* how long closing waits for the device */
   size_t bytes;                 /* of all storages, pending frees included */
-  size_t limit;                 /* where they force a collection */
-  size_t debt;                  /* allocated since the last step for them */
-  uint64_t closes;              /* how often anything was closed by hand */
-  uint32_t releasing;           /* memory of the host's, by its callbacks */
+  size_t limit;                 /* of `bytes` before a forced collection */
+  size_t debt;                  /* bytes allocated since the last forced step */
+  uint64_t closes;              /* objects closed explicitly so far */
+  uint32_t releasing;           /* release callbacks now running for host
+                                   memory */
 };
 
-/* Bring what `lze top` sees up to date. */
+/* Updates the data that `lze top` shows. */
 static inline void lze_show(lze_State *S) {
   if (S->shown != NULL) S->shown(S);
 }
 
-/* The one state of this lua_State, made by luaopen_lze.  Raises when it is
-   already closed (a finaliser that runs after lze's own). [-0, +0] */
+/* Returns the lze_State of this lua_State, made by luaopen_lze. Raises if it
+   is already closed (in a finaliser that runs after lze's). [-0, +0] */
 lze_State *lze_state(lua_State *L);
-/* The same, or NULL before it is made; it may be closed. */
+/* Returns the state, which may be closed, or NULL if it is not made yet. */
 lze_State *lze_find_state(lua_State *L);
-/* Keep it in the registry. [-1, +0] */
+/* Stores the userdata on the top in the registry as the state. [-1, +0] */
 void lze_keep_state(lua_State *L);
-/* The table that the registry has for an address, empty at first. [-0, +1] */
+/* Pushes the table that the registry holds under an address; creates it if
+   absent. [-0, +1] */
 void lze_push_kept_table(lua_State *L, const void *key);
-/* Memory that is never freed, as something may use it for ever: leak checkers
-   find it here. */
+/* Abandons memory that may be in use forever. It is never freed; leak checkers
+   find a reference here. */
 void lze_leave(void *memory);
 
 #endif

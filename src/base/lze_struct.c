@@ -1,5 +1,5 @@
 /*
- * lze_struct.c - element types that are structs, laid out as OpenCL C does.
+ * lze_struct.c - struct element types, laid out as in OpenCL C.
  * SPDX-License-Identifier: MIT
  */
 #include "base/lze_struct.h"
@@ -13,11 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Structs in structs, at most so deep. */
+/* The deepest nesting of structs. */
 enum { DEEPEST = 8 };
 
-/* One that was asked for. It is kept until the library goes, because buffers
-   of other states and threads may have it: a program has a few. */
+/* A struct type that was requested. It is kept until the library is unloaded,
+   because buffers of other states and threads may use it; a program has only a
+   few. */
 typedef struct Known {
   struct Known *next;
   lze_Type type;
@@ -27,7 +28,7 @@ typedef struct Known {
 static Known *known;
 static pthread_mutex_t known_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* It owns its text and the names of its fields, which lie in one piece. */
+/* Frees a struct type with its text and field names, which are one block. */
 static void known_free(Known *k) {
   if (k == NULL) return;
   free((char *)k->type.name);
@@ -64,7 +65,7 @@ static void reader_skip(Reader *r) {
   while (isspace((unsigned char)*r->at)) r->at++;
 }
 
-/* Whether the next thing is `c`, which is then over. */
+/* Skips `c` and returns true if it is the next character. */
 static bool reader_takes(Reader *r, char c) {
   reader_skip(r);
   if (*r->at != c) return false;
@@ -74,7 +75,8 @@ static bool reader_takes(Reader *r, char c) {
 
 enum { NAME_SIZE = 64 };
 
-/* The next name, cut where it is longer; "" for none.  Returns its length. */
+/* Reads the next name, cut if it is too long; "" if there is no name. Returns
+   its full length. */
 static size_t reader_name(Reader *r, char name[NAME_SIZE]) {
   size_t n = 0;
   reader_skip(r);
@@ -85,7 +87,7 @@ static size_t reader_name(Reader *r, char name[NAME_SIZE]) {
   return n;
 }
 
-/* What stands at the reader, for a message. */
+/* Returns the remaining text, for a message. */
 static const char *reader_here(const Reader *r) {
   return *r->at == '\0' ? "the end" : r->at;
 }
@@ -113,7 +115,7 @@ static bool field_type(Reader *r, const lze_Type **type) {
                       *word != '\0' ? word : reader_here(r));
 }
 
-/* One field behind its type: "name" or "name[4]". */
+/* Reads one field after its type: "name" or "name[4]". */
 static bool field_read(Reader *r, Known *k, const lze_Type *type,
                        char names[][NAME_SIZE], uint64_t *end) {
   uint32_t i = k->layout.count;
@@ -170,8 +172,8 @@ static bool fields_read(Reader *r, Known *k, bool braces,
   return true;
 }
 
-/* Give the fields their names, and the type the text that is the same for all
-   that are alike. */
+/* Sets the names of the fields and the type's canonical text, which is equal
+   for equal structs. */
 static bool known_name(Known *k, char names[][NAME_SIZE]) {
   char *text = NULL, *all = NULL;
   size_t length, names_length;
@@ -198,7 +200,7 @@ static bool known_name(Known *k, char names[][NAME_SIZE]) {
   return good;
 }
 
-/* The one that is alike and older, or this one from now on. */
+/* Returns the existing equal type, or registers and returns this one. */
 static const lze_Type *known_keep(Known *k) {
   pthread_mutex_lock(&known_lock);
   const Known *old = known;
@@ -244,8 +246,8 @@ static const lze_Type *struct_read(Reader *r, bool braces) {
   return known_keep(k);
 }
 
-/* Whether the first braces, behind "struct", hold all that is there: no field
-   of that type follows. */
+/* Returns true if the first braces, after "struct", enclose the whole text, so
+   that no field of that type follows. */
 static bool reader_is_braced(Reader *r) {
   char word[NAME_SIZE];
   reader_name(r, word);
@@ -339,7 +341,8 @@ bool lze_struct_store_field(lua_State *L, const lze_StructField *f, int index,
   return field_fails(L, f->name);
 }
 
-/* A string of its bytes, a table with all of its fields, or an element. */
+/* Accepts a string of its bytes, a table with all of its fields, or an
+   element. */
 bool lze_struct_store(lua_State *L, const lze_Type *t, int index, void *p) {
   const int top = lua_gettop(L);
   index = lua_absindex(L, index);
@@ -366,7 +369,7 @@ bool lze_struct_store(lua_State *L, const lze_Type *t, int index, void *p) {
     return false;
   }
   char bytes[LZE_STRUCT_BYTES];
-  memset(bytes, 0, t->bytes); /* what lies between the fields */
+  memset(bytes, 0, t->bytes); /* the padding between fields */
   uint64_t seen = 0;
   luaL_checkstack(L, 4, NULL);
   for (lua_pushnil(L); lua_next(L, index); lua_pop(L, 1)) {
@@ -378,7 +381,7 @@ bool lze_struct_store(lua_State *L, const lze_Type *t, int index, void *p) {
       const char *what = lze_describe(L, -1);
       lua_pushfstring(L, "unknown field %s (known: %s)", what,
                       lze_struct_names(L, t));
-      lua_replace(L, top + 1); /* over the key */
+      lua_replace(L, top + 1); /* replaces the key */
       lua_settop(L, top + 1);
       return false;
     }
@@ -414,8 +417,9 @@ const lze_Type *lze_test_struct(lua_State *L, int index) {
   return s != NULL ? s->type : NULL;
 }
 
-/* lze.struct(fields) -> struct: an element type.  fields: as OpenCL C has them
-   between the braces, "float mass; int kind; float4 pos; float w[3]". */
+/* lze.struct(fields) -> struct: an element type. `fields` is written as
+   between the braces of a struct in OpenCL C: "float mass; int kind; float4
+   pos; float w[3]". */
 static int struct_new(lua_State *L) {
   lua_settop(L, 1);
   char problem[160];
@@ -430,8 +434,8 @@ static int struct_new(lua_State *L) {
   return 1;
 }
 
-/* S(table) -> the bytes of one, a string: what kernels take by value, and what
-   is an element wherever one is stored. */
+/* S(table) -> the bytes of one struct, a string. Kernels accept it for an
+   argument by value, and it can be stored anywhere as an element. */
 static int struct_call(lua_State *L) {
   lua_settop(L, 2);
   const lze_Type *t = check_struct(L);

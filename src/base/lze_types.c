@@ -1,5 +1,5 @@
 /*
- * lze_types.c - the element types of buffers and arguments, from one table.
+ * lze_types.c - the element types of buffers and arguments, one table.
  * SPDX-License-Identifier: MIT
  */
 #include "base/lze_types.h"
@@ -25,7 +25,7 @@
   X("float", "f32", "float32", LZE_F32, 4)                                   \
   X("double", "f64", "float64", LZE_F64, 8)
 
-/* A scalar and its vectors; one of 3 occupies 4 lanes, as in OpenCL C. */
+/* A scalar and its vectors; a vector of 3 occupies 4 lanes, as in OpenCL C. */
 #define ROW(name, alias, other, scalar, size)                                \
   {name, scalar, 1, size, size, NULL},                                       \
       {name "2", scalar, 2, size, 2 * size, NULL},                           \
@@ -36,7 +36,7 @@
 
 static const lze_Type types[] = {SCALARS(ROW)};
 
-enum { WIDTHS = 6 }; /* rows of a scalar */
+enum { WIDTHS = 6 }; /* table rows per scalar */
 
 static const struct {
   const char *name, *alias, *other;
@@ -53,7 +53,7 @@ const lze_Type *lze_type_of(lze_Scalar scalar, unsigned lanes) {
   return NULL;
 }
 
-/* Whether it is what a struct's type is called. */
+/* Returns true if the name is a struct's text. */
 static bool type_is_struct(const char *name) {
   return strncmp(name, "struct {", 8) == 0;
 }
@@ -74,7 +74,7 @@ const lze_Type *lze_to_type(lua_State *L, int index) {
   size_t length;
   if (lua_type(L, index) != LUA_TSTRING) return lze_test_struct(L, index);
   const char *name = lua_tolstring(L, index, &length);
-  /* A zero within it ends no name. */
+  /* A zero byte in the string does not end the name. */
   return strlen(name) == length ? lze_type_find(name) : NULL;
 }
 
@@ -107,9 +107,9 @@ const lze_Type *lze_check_type(lua_State *L, int arg) {
 
 /* --- half precision ----------------------------------------------------- */
 
-/* Round the bits of a finite double to a float with `exponent_bits` and
+/* Rounds the bits of a finite double to a float with `exponent_bits` and
    `mantissa_bits`, to nearest, ties to even (IEEE 754-2019, 4.3.1), in one
-   step: through float it would be rounded twice.  Overflow is infinity. */
+   step; going through float would round twice. Overflow gives infinity. */
 static uint16_t half_round(double value, int exponent_bits,
                            int mantissa_bits) {
   uint64_t bits;
@@ -120,7 +120,7 @@ static uint16_t half_round(double value, int exponent_bits,
   int bias = (1 << (exponent_bits - 1)) - 1;
   uint16_t infinity =
       (uint16_t)(((1 << exponent_bits) - 1) << mantissa_bits);
-  if (exponent == 1024) /* infinity, or a quiet NaN that stays one */
+  if (exponent == 1024) /* infinity, or a quiet NaN, which stays one */
     return (uint16_t)(sign | infinity |
                       (mantissa != 0 ? (1u << (mantissa_bits - 1)) |
                                            (mantissa >> (52 - mantissa_bits))
@@ -129,10 +129,10 @@ static uint16_t half_round(double value, int exponent_bits,
   mantissa |= (uint64_t)1 << 52;
   int shift = 52 - mantissa_bits;
   int biased = exponent + bias;
-  if (biased <= 0) { /* a denormal of the target */
+  if (biased <= 0) { /* denormal in the target format */
     shift += 1 - biased;
     biased = 0;
-    if (shift > 54) return sign; /* below half of the smallest */
+    if (shift > 54) return sign; /* below half of the smallest number */
   } else {
     mantissa &= ~((uint64_t)1 << 52);
   }
@@ -141,7 +141,8 @@ static uint16_t half_round(double value, int exponent_bits,
   uint32_t result =
       (uint32_t)(((uint64_t)biased << mantissa_bits) + (mantissa >> shift));
   if (rest > middle || (rest == middle && (result & 1))) result++;
-  return (uint16_t)(sign | result); /* a carry grows the exponent rightly */
+  return (uint16_t)(sign | result); /* a carry correctly increments the
+                                       exponent */
 }
 
 static double half_value(uint16_t h, int exponent_bits, int mantissa_bits) {
@@ -150,7 +151,7 @@ static double half_value(uint16_t h, int exponent_bits, int mantissa_bits) {
   int bias = (1 << (exponent_bits - 1)) - 1;
   double v;
   if (exponent == (1 << exponent_bits) - 1) {
-    if (mantissa != 0) { /* keep the payload of a NaN */
+    if (mantissa != 0) { /* keep a NaN's payload */
       uint64_t bits = (uint64_t)(h >> 15) << 63 | (uint64_t)0x7ff << 52 |
                       (uint64_t)mantissa << (52 - mantissa_bits);
       memcpy(&v, &bits, sizeof v);
@@ -211,7 +212,7 @@ static void scalar_push(lua_State *L, lze_Scalar scalar, const void *p) {
 
 static bool scalar_is_integer(lze_Scalar scalar) { return scalar <= LZE_U64; }
 
-/* The range of each integer type; 64 bits hold every Lua integer, as
+/* The range of each integer type. 64-bit types accept every Lua integer, as
    string.pack's J does. */
 static const struct {
   lua_Integer low, high;
@@ -223,17 +224,19 @@ static const struct {
     [LZE_U64] = {LUA_MININTEGER, LUA_MAXINTEGER},
 };
 
-/* The largest double that rounds to a finite half, bfloat16 or float: half a
-   unit in the last place above the largest finite one is already infinity. */
+/* The largest double that rounds to a finite half, bfloat16 or float. A value
+   half a unit in the last place above the largest finite number is already
+   infinity. */
 static const double float_limit[] = {
     [LZE_F16] = 65520.0,
     [LZE_BF16] = 0x1.ffp127,
     [LZE_F32] = 0x1.ffffffp127,
 };
 
-/* An integer as a double that rounds to a float, or something shorter, as the
-   integer itself does: what does not fit is kept in its last bit ("round to
-   odd": Boldo and Melquiond, IEEE Transactions on Computers 57(4), 2008). */
+/* Converts an integer to a double that rounds to a float, or a narrower type,
+   exactly as the integer would: the lost bits are recorded in the last bit
+   ("round to odd": Boldo and Melquiond, IEEE Transactions on Computers 57(4),
+   2008). */
 static double integer_value(lua_Integer n) {
   uint64_t size = n < 0 ? -(uint64_t)n : (uint64_t)n;
   int shift = 0;
@@ -242,7 +245,8 @@ static double integer_value(lua_Integer n) {
   return n < 0 ? -v : v;
 }
 
-/* Store the value at `index`; false leaves p alone and pushes nothing. */
+/* Stores the value at `index`. On failure, returns false, leaves p unchanged
+   and pushes nothing. */
 static bool scalar_store(lua_State *L, lze_Scalar scalar, int index,
                          void *p) {
   if (lua_type(L, index) != LUA_TNUMBER) return false;
@@ -292,7 +296,7 @@ static bool scalar_store(lua_State *L, lze_Scalar scalar, int index,
   return true;
 }
 
-/* Push why the value at `index` cannot be a scalar of that type. */
+/* Pushes why the value at `index` cannot be a scalar of that type. */
 static void scalar_complain(lua_State *L, const lze_Type *t, int index) {
   const char *name = types[WIDTHS * t->scalar].name;
   index = lua_absindex(L, index);
@@ -338,7 +342,8 @@ lze_Vector *lze_test_vector(lua_State *L, int index) {
   return v;
 }
 
-/* How many numbers the table at `index` has, and the i-th of them. [-0, +1] */
+/* The number of lanes in the table at `index`; push_lane pushes lane i. [-0,
+   +1] */
 static lua_Unsigned table_lanes(lua_State *L, int index) {
   const lze_Vector *v = lze_test_vector(L, index);
   return v != NULL ? v->type->lanes : (lua_Unsigned)lua_rawlen(L, index);
@@ -352,8 +357,9 @@ static void push_lane(lua_State *L, int index, int i) {
                    v->bytes + (i - 1) * v->type->scalar_bytes);
 }
 
-/* Store the value at `index`, or say which lane of its table will not do: from
-   1 on, 0 where it is not the lanes; -1 when it is stored. */
+/* Stores the value at `index` and returns -1. On failure, returns the first
+   lane of its table (from 1) that is invalid, or 0 if the value as a whole
+   is. */
 static int element_store(lua_State *L, const lze_Type *t, int index, void *p) {
   if (t->lanes == 1) return scalar_store(L, t->scalar, index, p) ? -1 : 0;
   if (!lua_istable(L, index) || table_lanes(L, index) > t->lanes) return 0;
@@ -369,7 +375,7 @@ static int element_store(lua_State *L, const lze_Type *t, int index, void *p) {
   return -1;
 }
 
-/* Of scalars and vectors, which kernels' arguments are. */
+/* Accepts scalars and vectors: the types of kernel arguments. */
 bool lze_type_try(lua_State *L, const lze_Type *t, int index, void *p) {
   return element_store(L, t, index, p) < 0;
 }
@@ -397,10 +403,10 @@ bool lze_type_store(lua_State *L, const lze_Type *t, int index, void *p) {
   return false;
 }
 
-/* What most tables hold, with none of the detours of scalar_store, and so many
-   at a time, to take them off the stack at once. Returns how many were stored:
-   n, or fewer if one of the next AT_ONCE is not a float, or so large that it
-   may be an integer that a double does not hold. */
+/* The usual case: floats, without the overhead of scalar_store. Reads AT_ONCE
+   values at a time, to pop them together. Returns how many were stored: n, or
+   fewer if one of the next AT_ONCE is not a number, or is so large that it may
+   be an integer that a double cannot represent. */
 enum { AT_ONCE = 8 };
 
 static size_t floats_store(lua_State *L, int t, lua_Integer from, size_t n,
