@@ -1,5 +1,5 @@
 /*
- * lze_context.c - contexts, and devices as those of a context.
+ * lze_context.c - contexts, and devices as members of a context.
  * SPDX-License-Identifier: MIT
  */
 #include "device/lze_device.h"
@@ -14,7 +14,7 @@
 
 #include <stdlib.h>
 
-/* A device as one of a borrowed context. */
+/* A device as a member of a borrowed context. */
 typedef struct lze_BorrowedDevice {
   lze_DeviceInfo info;
   struct lze_BorrowedDevice *next;
@@ -51,8 +51,8 @@ void lze_configure(lua_State *L) {
   S->configured = true;
 }
 
-/* A context of a driver, with one owner, for `count` of its devices, or all; it
-   takes over a reference to its native one. */
+/* Creates a context of a driver, with one owner, for `count` of its devices,
+   or for all if `count` is 0. Takes over a reference to `native`. */
 static lze_Context *context_over(lua_State *L, const lze_Driver *driver,
                                  const lze_DeviceInfo *const *devices,
                                  uint32_t count, lze_Native *native) {
@@ -75,7 +75,8 @@ static lze_Context *context_over(lua_State *L, const lze_Driver *driver,
   return c;
 }
 
-/* One of its own for some devices, or the one that states share. */
+/* Creates a separate context for `count` devices, or opens the context that
+   states share if `count` is 0. */
 static lze_Context *context_new(lua_State *L, const lze_Driver *driver,
                                 const lze_DeviceInfo *const *devices,
                                 uint32_t count) {
@@ -89,7 +90,8 @@ static lze_Context *context_new(lua_State *L, const lze_Driver *driver,
   return context_over(L, driver, devices, count, native);
 }
 
-/* Whether a context is for a device: it, or what it is a tile of. */
+/* Returns true if the context includes the device or, for a tile, its root
+   device. */
 static bool context_has(const lze_Context *c, const lze_DeviceInfo *info) {
   if (c->driver != info->driver) return false;
   for (; info != NULL; info = info->parent)
@@ -98,7 +100,8 @@ static bool context_has(const lze_Context *c, const lze_DeviceInfo *info) {
   return c->device_count == 0;
 }
 
-/* The context that devices of a driver have by default, if it was made. */
+/* Returns the default context of a driver's devices, or NULL if not made
+   yet. */
 static lze_Context *context_standard(const lze_State *S,
                                      const lze_Driver *driver) {
   for (lze_Context *c = S->contexts; c != NULL; c = c->next)
@@ -140,8 +143,8 @@ const lze_DeviceInfo *lze_device_in(lua_State *L, lze_Context *context,
   return &d->info;
 }
 
-/* The context over a native one, with one owner more, which takes over a
-   reference to it. */
+/* Returns the context over a native one and adds an owner. Takes over a
+   reference to `native`. */
 lze_Context *lze_adopt_context(lua_State *L, lze_Native *native) {
   lze_State *S = lze_state(L);
   for (lze_Context *c = S->contexts; c != NULL; c = c->next)
@@ -151,7 +154,7 @@ lze_Context *lze_adopt_context(lua_State *L, lze_Native *native) {
       return c;
     }
   lze_Context *c = context_over(L, native->driver, NULL, 0, native);
-  if (native->shared) { /* the state's default, made a bit early */
+  if (native->shared) { /* the state's default context, made early */
     c->is_default = true;
     lze_own(&c->o);
   } else {
@@ -160,7 +163,8 @@ lze_Context *lze_adopt_context(lua_State *L, lze_Native *native) {
   return c;
 }
 
-/* In a guard, as nothing may own the context yet: its userdata. */
+/* Pushes a new userdata for the context at 1. Runs in a guard, because the
+   context may have no owner yet. */
 static int context_box(lua_State *L) {
   lze_Context *context = lua_touserdata(L, 1);
   lze_ContextBox *b = lze_push_box(L, lze_context_kind, sizeof *b);
@@ -174,7 +178,7 @@ lze_Context *lze_push_context(lua_State *L, lze_Context *context) {
   if (lze_push_cached(L, context)) {
     const lze_ContextBox *cached = lze_test_box(L, -1, lze_context_kind);
     if (cached != NULL && cached->context == context) return context;
-    lua_pop(L, 1); /* of an older one at the same address */
+    lua_pop(L, 1); /* an older context at the same address */
   }
   lua_pushcfunction(L, context_box);
   lua_pushlightuserdata(L, context);
@@ -194,13 +198,14 @@ lze_Context *lze_check_context(lua_State *L, int arg) {
   return b->context;
 }
 
-/* The struct stays until __gc, for what reads that it is closed. */
+/* The struct stays until __gc, so that later calls can see that it is
+   closed. */
 static int context_close(lua_State *L) {
   lze_ContextBox *b = lze_check_box(L, 1, lze_context_kind);
   lze_Context *c = b->context;
   if (c == NULL || c->o.closed) return 0;
   c->state->context_hooks->close(c);
-  if (c->is_default) lze_disown(&c->o); /* the state's */
+  if (c->is_default) lze_disown(&c->o); /* the state's ownership */
   return 0;
 }
 
@@ -245,8 +250,9 @@ static const lze_Field context_fields[] = {{"driver", field_context_driver},
                                            {"handle", field_context_handle},
                                            {NULL, NULL}};
 
-/* The one device that a context has; else the default device where the context
-   has it, or its first: nobody is asked for what is told. */
+/* Returns the context's device if it has only one. Otherwise returns the
+   default device if the context includes it, else the context's first device,
+   so that the caller need not name a device. */
 const lze_DeviceInfo *lze_context_device(lua_State *L,
                                          const lze_Context *c) {
   const lze_System *s = lze_system(L);
@@ -261,8 +267,8 @@ const lze_DeviceInfo *lze_context_device(lua_State *L,
 }
 
 /* lze.context([device | selector | {device, ...}]) -> context
-   Without a device the default one's shared context; with devices, which must
-   be of one driver, a new one for these. */
+   Without a device: the shared context of the default device. With devices,
+   which must belong to one driver: a new context for these devices. */
 static int core_context(lua_State *L) {
   lua_settop(L, 1);
   if (lua_isnil(L, 1)) {

@@ -1,5 +1,5 @@
 /*
- * lze_device.c - drivers and devices, and which device is meant.
+ * lze_device.c - drivers, devices, and the choice of a device.
  * SPDX-License-Identifier: MIT
  */
 #include "device/lze_device.h"
@@ -95,11 +95,13 @@ static int core_drivers(lua_State *L) {
 typedef struct DeviceBox {
   lze_Box box;
   const lze_DeviceInfo *info;
-  lze_Context *context;         /* whose the device is, owned; or NULL */
+  lze_Context *context;         /* owned, if the device belongs to a borrowed
+                                   one; or NULL */
 } DeviceBox;
 
-/* The userdata of the device that the one at 1 points at; in a guard, as a
-   borrowed context must not go, with its devices, before this owns it. */
+/* Pushes a new userdata for the device at the pointer at 1. Runs in a guard: a
+   borrowed context, and its devices with it, must not be freed before this
+   userdata owns it. */
 static int device_box(lua_State *L) {
   const lze_DeviceInfo *info = lua_touserdata(L, 1);
   DeviceBox *b = lze_push_box(L, lze_device_kind, sizeof *b);
@@ -121,7 +123,8 @@ lze_Context *lze_push_borrowed_device(lua_State *L,
                                       const lze_DeviceInfo *info,
                                       ze_context_handle_t handle) {
   lze_configure(L);
-  /* It owns the context, which the device of a default one does not. */
+  /* This userdata owns the context; the device of a default context would
+     not. */
   DeviceBox *b = lze_push_box(L, lze_device_kind, sizeof *b);
   b->info = info->base;
   lze_Native *native = lze_native_foreign(info->driver, handle);
@@ -135,13 +138,13 @@ lze_Context *lze_push_borrowed_device(lua_State *L,
   return b->context;
 }
 
-/* Only a device of a borrowed context holds anything. */
+/* Only a device of a borrowed context owns anything. */
 static int device_gc(lua_State *L) {
   DeviceBox *b = lze_check_box(L, 1, lze_device_kind);
   lze_Context *c = b->context;
   b->context = NULL;
   if (c != NULL) {
-    b->info = b->info->base; /* or it would die with the context */
+    b->info = b->info->base; /* the other would be freed with the context */
     lze_disown(&c->o);
   }
   return 0;
@@ -172,7 +175,8 @@ static int device_tostring(lua_State *L) {
   return 1;
 }
 
-/* A tile or parent of d, in the same borrowed context where d is in one. */
+/* Returns `other`, a tile or the parent of d, as a member of the same borrowed
+   context if d belongs to one. */
 static const lze_DeviceInfo *device_beside(lua_State *L,
                                            const lze_DeviceInfo *d,
                                            const lze_DeviceInfo *other) {
@@ -191,7 +195,7 @@ static int device_subdevices(lua_State *L) {
   return 1;
 }
 
-/* What dev:properties() shows: key, struct, member. */
+/* The properties that dev:properties() shows: key, struct, member. */
 #define PROPERTIES(X)                                                        \
   X("vendor_id", props, vendorId)                                            \
   X("device_id", props, deviceId)                                            \
@@ -218,7 +222,7 @@ static int device_subdevices(lua_State *L) {
   X("max_argument_bytes", module, maxArgumentsSize)                          \
   X("printf_bytes", module, printfBufferSize)
 
-/* Flags, likewise, with the bit. */
+/* The flags that it shows: key, struct, bit. */
 #define FLAGS(X)                                                             \
   X("integrated", props, ZE_DEVICE_PROPERTY_FLAG_INTEGRATED)                 \
   X("subdevice", props, ZE_DEVICE_PROPERTY_FLAG_SUBDEVICE)                   \
@@ -241,7 +245,7 @@ ze_device_image_properties_t lze_device_images(lua_State *L,
   return p;
 }
 
-/* What it shows of images: key and member. */
+/* The image properties that it shows: key and member. */
 #define IMAGES(X)                                                            \
   X("max_image_1d", maxImageDims1D)                                          \
   X("max_image_2d", maxImageDims2D)                                          \
@@ -254,7 +258,8 @@ static int field_subgroup_sizes(lua_State *L);
 
 static int field_uuid(lua_State *L);
 
-/* dev:properties() -> what the driver reports, as one plain table */
+/* dev:properties() -> a plain table of the properties that the driver
+   reports */
 static int device_properties(lua_State *L) {
   const lze_DeviceInfo *d = lze_check_device(L);
   lua_settop(L, 1);
@@ -301,8 +306,8 @@ bool lze_device_peers(const lze_DeviceInfo *device,
                             can);
 }
 
-/* dev:reaches(other) -> boolean: whether kernels on it may touch memory of the
-   other device. */
+/* dev:reaches(other) -> boolean: true if kernels on dev may access memory of
+   the other device. */
 static int device_reaches(lua_State *L) {
   const lze_DeviceInfo *d = lze_check_device(L);
   const lze_DeviceInfo *other = lze_device_argument(L, 2, 2, "other");
@@ -317,7 +322,7 @@ static int device_reaches(lua_State *L) {
   return 1;
 }
 
-/* dev:telemetry() -> table of what sysman tells just now */
+/* dev:telemetry() -> table of the current readings of sysman */
 static int device_telemetry(lua_State *L) {
   lze_push_telemetry(L, lze_check_device(L));
   return 1;

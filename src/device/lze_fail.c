@@ -1,5 +1,5 @@
 /*
- * lze_fail.c - failures of Level Zero as error objects.
+ * lze_fail.c - Level Zero failures as error objects.
  * SPDX-License-Identifier: MIT
  */
 #include "device/lze_fail.h"
@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Results by name: those of specification 1.4 and the newer ones that a
-   driver may return, by number where Debian 12's header lacks them. */
+/* The names of results: all of specification 1.4, and newer ones that a driver
+   may return, as numbers because Debian 12's header lacks them. */
 #define RESULTS(X)                                                           \
   X(0x0, SUCCESS)                                                            \
   X(0x1, NOT_READY)                                                          \
@@ -70,7 +70,7 @@ const char *lze_result_name(ze_result_t result) {
   return NULL;
 }
 
-/* What to say of a result where the driver says nothing better. */
+/* Returns the text for a result if the driver has no better description. */
 static const char *result_sentence(ze_result_t result) {
   switch ((uint32_t)result) {
     case 0x70000001: return "the device hung, was reset or was removed";
@@ -94,12 +94,13 @@ int lze_fail(lua_State *L, const lze_Driver *driver, ze_result_t result,
   luaL_checkstack(L, 8, NULL);
   if (call == NULL) lze_no_memory(L);
   const char *own = NULL;
-  /* Of what is not its call, the driver's last words are of another one. */
+  /* If `call` is not a driver function, the driver's last error description
+     belongs to a different call. */
   bool asked = driver != NULL && driver->last_error != NULL &&
                (strncmp(call, "ze", 2) == 0 || strncmp(call, "zocl", 4) == 0);
   if (asked && driver->last_error(driver->raw, &own) != ZE_RESULT_SUCCESS)
     own = NULL;
-  /* A build log says the same and more. */
+  /* A build log includes this description. */
   if (own != NULL && (*own == '\0' || (log != NULL && *log != '\0')))
     own = NULL;
   if (format != NULL) {

@@ -1,5 +1,5 @@
 /*
- * lze_fail.h - failures of Level Zero as error objects.
+ * lze_fail.h - Level Zero failures as error objects.
  * SPDX-License-Identifier: MIT
  */
 #ifndef LZE_FAIL_H
@@ -7,14 +7,14 @@
 
 #include "base/lze_base.h"
 
-/* "ERROR_DEVICE_LOST" and so on, or NULL for a code unknown to lze. */
+/* Returns "ERROR_DEVICE_LOST" and so on, or NULL for an unknown code. */
 const char *lze_result_name(ze_result_t result);
 
-/* Raise an error object, or a plain "not enough memory" where `call` is NULL.
-   `object` names what it is about ("kernel saxpy") or is NULL, `call` is the
-   entry point or tool, `log` a build log or NULL; the rest is the message as
-   for lua_pushfstring (NULL: a sentence made from the code and, where it has
-   one, the driver's own last description). */
+/* Raises an error object, or a plain "not enough memory" if `call` is NULL.
+   `object` names the affected object ("kernel saxpy") or is NULL, `call` is
+   the entry point or tool, `log` a build log or NULL. The remaining arguments
+   are the message as for lua_pushfstring. If `format` is NULL, the message is
+   the driver's own last description, or else a sentence for the code. */
 int lze_fail(lua_State *L, const lze_Driver *driver, ze_result_t result,
              const char *object, const char *call, const char *log,
              const char *format, ...) __attribute__((noreturn));

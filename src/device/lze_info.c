@@ -1,5 +1,5 @@
 /*
- * lze_info.c - lze.info: what there is, for a person.
+ * lze_info.c - lze.info: a summary of the system, for a person.
  * SPDX-License-Identifier: MIT
  */
 #include "device/lze_device.h"
@@ -20,7 +20,7 @@ static const unsigned char info_text[] = {
 static const lze_Script info_script = {"lze info.lua", info_text,
                                        sizeof info_text, NULL};
 
-/* In a protected call: store the system and the default device. */
+/* Called by lua_pcall: stores the system and the default device. */
 static int info_probe(lua_State *L) {
   const void **found = lua_touserdata(L, 1);
   const lze_System *s = lze_system(L);
@@ -29,7 +29,7 @@ static int info_probe(lua_State *L) {
   return 0;
 }
 
-/* In a protected call: the devices of lze.devices(). */
+/* Called by lua_pcall: returns the devices of lze.devices(). */
 static int info_devices(lua_State *L) {
   lua_settop(L, 0);
   lua_pushnil(L);
@@ -52,7 +52,7 @@ static void info_string(lua_State *L, const char *key, const char *text) {
   lua_setfield(L, -2, key);
 }
 
-/* Add what is said of a device to the array on the top. */
+/* Appends the description of a device to the array on the top. */
 static void info_device(lua_State *L, const lze_DeviceInfo *d,
                         const lze_DeviceInfo *standard) {
   lua_createtable(L, 0, 13);
@@ -73,7 +73,8 @@ static void info_device(lua_State *L, const lze_DeviceInfo *d,
   lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
 }
 
-/* Whether a device or a tile of it is among those of the table at `list`. */
+/* Returns true if the table at `list` contains the device or one of its
+   tiles. */
 static bool info_lists(lua_State *L, int list, const lze_DeviceInfo *d) {
   lua_Integer n = (lua_Integer)lua_rawlen(L, list);
   bool found = false;
@@ -86,18 +87,19 @@ static bool info_lists(lua_State *L, int list, const lze_DeviceInfo *d) {
   return found;
 }
 
-/* lze.info() -> text for a person: drivers, devices, what is in force. */
+/* lze.info() -> text for a person: drivers, devices, settings in force. */
 static int core_info(lua_State *L) {
   enum { PROBLEM = 1, LIST };
   const lze_System *s = NULL;
   const lze_DeviceInfo *standard = NULL;
   const void *found[2] = {NULL, NULL};
   lua_settop(L, 0);
-  /* Why devices are missing is part of the answer: show it, not raise. */
+  /* Show why devices are missing instead of raising an error. */
   lua_pushcfunction(L, info_probe);
   lua_pushlightuserdata(L, found);
   if (lua_pcall(L, 1, 0, 0) != LUA_OK) {
-    if (lua_istable(L, -1)) { /* where in the script is not a part of it */
+    if (lua_istable(L, -1)) { /* the position in the script is not part of the
+                                 text */
       lua_pushnil(L);
       lua_setfield(L, -2, "where");
     }

@@ -1,5 +1,5 @@
 /*
- * lze_loader.c - the Level Zero loader and what it finds, once per process.
+ * lze_loader.c - the Level Zero loader, drivers and devices, process-wide.
  * SPDX-License-Identifier: MIT
  */
 #include "device/lze_loader.h"
@@ -16,13 +16,13 @@
 #include <string.h>
 #include <unistd.h>
 
-/* These are process-wide because the loader is: it initialises once, and
-   what it found stays what it is until the process ends. */
+/* These are process-wide because the loader is: it initialises once, and its
+   drivers and devices stay the same until the process ends. */
 lze_Functions lze_ze;
 static pthread_mutex_t loader_lock = PTHREAD_MUTEX_INITIALIZER;
 static lze_System loader_system;
 static enum { UNTRIED, READY, FAILED } loader_state;
-static lze_Outcome loader_outcome; /* of what failed */
+static lze_Outcome loader_outcome; /* of the failed call */
 
 bool lze_log_calls, lze_log_builds, lze_log_notes;
 
@@ -39,34 +39,36 @@ void lze_log_build(const char *name, uint64_t start_ns, size_t bytes,
                    const char *origin) {
   char size[32] = "";
   if (bytes > 0) snprintf(size, sizeof size, ", %zu bytes", bytes);
-  /* In one write: other processes may have the same standard error. */
+  /* Write it with one call, because other processes may share standard
+     error. */
   fprintf(stderr, "lze: %12.6f %9.3f ms build %s%s: %s\n",
           (double)start_ns / 1e9, (double)(lze_now_ns() - start_ns) / 1e6, name,
           size, origin);
 }
 
-/* Kept open for entry points that are looked up later. */
+/* Stays open: some entry points are looked up later. */
 static void *loader_library;
 
-/* Entry points that not every loader has. */
+/* Entry points that some loaders lack. */
 static ze_result_t (*loader_last_error)(ze_driver_handle_t, const char **);
 static ze_result_t (*loader_translate)(int, void *, void **);
 
 static const char alt_drivers[] = "ZE_ENABLE_ALT_DRIVERS";
 static const char software_name[] = "libze_opencl.so";
 
-/* What the loaders from 1.8 to 1.32 look for themselves. A list in
-   ZE_ENABLE_ALT_DRIVERS replaces theirs, and names of missing files in it
-   are skipped. */
+/* The drivers that loaders from 1.8 to 1.32 look for themselves. A list in
+   ZE_ENABLE_ALT_DRIVERS replaces theirs; names of missing files in it are
+   skipped. */
 static const char known_drivers[] =
     "libze_intel_gpu.so.1,libze_intel_gpu_legacy1.so.1,libze_intel_npu.so.1,"
     "libze_intel_vpu.so.1";
 
-/* The host's decisions. */
+/* The host's settings. */
 static char own_drivers[PATH_MAX];
 static bool keep_environment;
 
-/* Decide something before anything was found; false when it is too late. */
+/* Sets the driver directory. Returns false if it is too late, because drivers
+   were already initialised, or if the name is invalid. */
 bool lze_set_drivers(const char *directory) {
   if (directory == NULL) directory = "";
   if (strlen(directory) >= sizeof own_drivers ||
@@ -108,10 +110,11 @@ void lze_note(lua_State *L, const char *text) {
   lua_pop(L, 1);
 }
 
-/* The path of the software driver: where the host says; beside this module, as
-   in a build tree or LuaRocks; where `make install` puts it, two directories up
-   (lib/ seen from lib/lua/5.4/); or in ../lib/, for a program in bin/ that is
-   linked with lze.  False when it is in none of these places. */
+/* Finds the path of the software driver: in the host's directory; next to this
+   module, as in a build tree or with LuaRocks; where `make install` puts it,
+   two directories up (lib/ seen from lib/lua/5.4/); or in ../lib/, for a
+   program in bin/ that is linked with lze. Returns false if it is not in any
+   of these places. */
 static bool loader_software_near(char *path, size_t size) {
   if (*own_drivers != '\0') {
     int n = snprintf(path, size, "%s/%s", own_drivers, software_name);
@@ -130,8 +133,8 @@ static bool loader_software_near(char *path, size_t size) {
   return false;
 }
 
-/* Or where a library is looked for: a program that is linked with lze as lze.pc
-   says knows where that was installed. */
+/* Also looks where the system looks for libraries: a program linked with lze
+   as lze.pc says has the path of the installed library. */
 bool lze_software_path(char *path) {
   if (loader_software_near(path, PATH_MAX)) return true;
   void *driver = dlopen(software_name, RTLD_LAZY | RTLD_LOCAL);
@@ -143,9 +146,9 @@ bool lze_software_path(char *path) {
   return found;
 }
 
-/* Where our driver did not initialise there is no handle to ask for the reason
-   with, and the loader has forgotten it: ask its own table, as the loader does.
-   It stays mapped (-z nodelete). */
+/* If our driver did not initialise, no handle exists to query the reason with,
+   and the loader discards the reason. So query the driver's own table, as the
+   loader does. The driver stays mapped (-z nodelete). */
 static void loader_ask_software(lze_System *s, const char *path) {
   enum { ENTRIES = 64, LAST_ERROR = 6 }; /* in ze_driver_dditable_t of 1.6 */
   ze_result_t (*get_table)(uint32_t, void *);
@@ -168,8 +171,8 @@ static void loader_ask_software(lze_System *s, const char *path) {
   dlclose(driver);
 }
 
-/* The list of drivers: the known ones, each from the host's directory where it
-   is there, then the software driver. */
+/* Writes the list of drivers: each known driver, from the host's directory if
+   it is there, then the software driver. */
 static void loader_list(char *list, size_t size, const char *software) {
   char names[sizeof known_drivers], *rest, path[2 * PATH_MAX];
   size_t used = 0;
@@ -184,8 +187,8 @@ static void loader_list(char *list, size_t size, const char *software) {
   snprintf(list + used, size - used, "%s", software);
 }
 
-/* zeInit, with the variable that names the drivers set only for as long as
-   it takes; `own` is its value, or NULL. */
+/* Calls zeInit. The variable that lists the drivers is set only during the
+   call; `own` is the user's value, or NULL. */
 static ze_result_t loader_init_with(lze_System *s, const char *own) {
   const char *wanted = getenv("LZE_SOFTWARE");
   bool software = wanted == NULL || strcmp(wanted, "0") != 0;
@@ -209,7 +212,7 @@ static ze_result_t loader_init_with(lze_System *s, const char *own) {
                    "ZE_ENABLE_ALT_DRIVERS=%s for the software driver", path);
     return ZE(zeInit, 0);
   }
-  if (strchr(path, ',') != NULL) { /* the list has no way to quote it */
+  if (strchr(path, ',') != NULL) { /* the list cannot quote it */
     loader_note(s, "the software driver is kept out: its path %s has a comma",
                 path);
     return ZE(zeInit, 0);
@@ -223,7 +226,7 @@ static ze_result_t loader_init_with(lze_System *s, const char *own) {
   return r;
 }
 
-/* The variable set to nothing counts as not set: a loader would open the
+/* An empty variable counts as not set: with it, a loader would open the
    program itself as a driver. */
 static ze_result_t loader_init(lze_System *s) {
   const char *own = getenv(alt_drivers);
@@ -234,7 +237,7 @@ static ze_result_t loader_init(lze_System *s) {
   return r;
 }
 
-/* --- what there is ------------------------------------------------------ */
+/* --- drivers and devices ------------------------------------------------ */
 
 static const char *device_type(ze_device_type_t type) {
   switch (type) {
@@ -247,7 +250,7 @@ static const char *device_type(ze_device_type_t type) {
   }
 }
 
-/* The order of lze.devices(): GPUs first, CPUs last. */
+/* Returns the rank of a device in lze.devices(): GPUs first, CPUs last. */
 static int device_rank(const lze_DeviceInfo *d) {
   if (d->props.type == ZE_DEVICE_TYPE_GPU)
     return d->props.flags & ZE_DEVICE_PROPERTY_FLAG_INTEGRATED ? 1 : 0;
@@ -261,7 +264,7 @@ static ze_result_t device_read(lze_DeviceInfo *d, const lze_Driver *driver,
   d->driver = driver;
   d->parent = parent;
   d->index = (*index)++;
-  /* Since 1.2 this structure type asks for cycles per second. */
+  /* Since 1.2 this structure type requests cycles per second. */
   d->props.stype = ZE_STRUCTURE_TYPE_DEVICE_PROPERTIES_1_2;
   ze_result_t r = ZE(zeDeviceGetProperties, handle, &d->props);
   if (r != ZE_RESULT_SUCCESS) return r;
@@ -307,7 +310,7 @@ static ze_result_t device_read(lze_DeviceInfo *d, const lze_Driver *driver,
   if (parent != NULL) return ZE_RESULT_SUCCESS;
   r = ZE(zeDeviceGetSubDevices, handle, &d->tile_count, NULL);
   if (r != ZE_RESULT_SUCCESS || d->tile_count == 0) {
-    d->tile_count = 0; /* a driver without tiles may not even answer */
+    d->tile_count = 0; /* a driver without tiles may even fail here */
     return ZE_RESULT_SUCCESS;
   }
   ze_device_handle_t *handles = calloc(d->tile_count, sizeof *handles);
@@ -323,7 +326,7 @@ static ze_result_t device_read(lze_DeviceInfo *d, const lze_Driver *driver,
   return r;
 }
 
-/* The driver's own handle of an object, or NULL; a type is one of
+/* Returns the driver's own handle of an object, or NULL. `type` is a
    zel_handle_type_t. */
 static void *handle_raw(int type, void *handle) {
   void *raw = handle;
@@ -334,15 +337,17 @@ static void *handle_raw(int type, void *handle) {
 
 enum { HANDLE_DRIVER = 0, HANDLE_MODULE = 9, HANDLE_KERNEL = 11 };
 
-/* A loader that has opened several drivers wraps their handles, even if only
-   one of them has come to initialise. */
+/* Returns true if the loader wraps this driver's handles. A loader that has
+   opened several drivers wraps them, even if only one driver could
+   initialise. */
 static bool driver_is_wrapped(ze_driver_handle_t handle) {
   void *raw = handle_raw(HANDLE_DRIVER, handle);
   return raw != NULL && raw != handle;
 }
 
-/* What a driver says of its last error: by way of a loader that knows the
-   function, else from the driver itself, with its own handle. */
+/* Finds the function that describes a driver's last error: through a loader
+   that has the function, else from the driver itself, with the driver's own
+   handle. */
 static void driver_find_last_error(lze_Driver *d) {
   void *raw = d->handle;
   d->last_error = loader_last_error;
@@ -356,7 +361,8 @@ static void driver_find_last_error(lze_Driver *d) {
   d->raw = raw;
 }
 
-/* What prepare.h has; NULL where it is not our own driver. */
+/* Finds the functions of prepare.h; they stay NULL if this is not our
+   driver. */
 static void driver_find_prepare(lze_Driver *d) {
   const struct {
     const char *name;
@@ -434,9 +440,9 @@ ze_result_t lze_append_lists(const lze_Driver *d,
   return r;
 }
 
-/* What tells whose a native list or event is, and what gives plans to a list:
-   by way of a loader that knows it, else from a driver whose handles the loader
-   does not wrap. */
+/* Finds the functions that return the owner of a native list or event, and the
+   one that appends closed lists to a list: through a loader that has them,
+   else from a driver whose handles the loader does not wrap. */
 static void driver_find_newer(const lze_System *s, lze_Driver *d) {
   const struct {
     const char *name;
@@ -509,7 +515,8 @@ static void device_sort(lze_DeviceInfo *devices, int count) {
     }
 }
 
-/* Note what is wrong with a device or driver; `format` has a %s for why. */
+/* Adds a note about a failed device or driver; `format` has a %s for the
+   reason. */
 static void loader_note_result(lze_System *s, const char *format,
                                ze_result_t result) {
   char number[16];
@@ -603,7 +610,8 @@ bool lze_sysman_enabled(void) { return loader_sysman; }
 
 /* --- opening ------------------------------------------------------------ */
 
-/* The name of an entry point that the loader lacks, or NULL. */
+/* Looks up all entry points. Returns the name of one that the loader lacks, or
+   NULL. */
 static const char *loader_resolve(void *library) {
   lze_Functions f;
 #define X(name)                                                              \
@@ -620,7 +628,8 @@ static const char *loader_resolve(void *library) {
   return NULL;
 }
 
-/* Read LZE_LOG, words between commas; or say what is wrong with it. */
+/* Reads LZE_LOG, a list of words separated by commas; on an error, returns
+   false and the message. */
 static bool loader_read_log(char *wrong, size_t size) {
   static const struct {
     const char *word;
@@ -648,7 +657,8 @@ static bool loader_read_log(char *wrong, size_t size) {
   return true;
 }
 
-/* Whether a variable is not set, empty, or one of two words; or say so. */
+/* Returns true if a variable is unset, empty, or one of two words; otherwise
+   returns false and a message. */
 static bool loader_check_word(const char *name, const char *one,
                               const char *other, char *wrong, size_t size) {
   const char *value = getenv(name);
@@ -659,7 +669,8 @@ static bool loader_check_word(const char *name, const char *one,
   return false;
 }
 
-/* Read what is for the whole process; or say what is wrong with it. */
+/* Reads the process-wide variables; on an error, returns false and the
+   message. */
 static bool loader_read_environment(char *wrong, size_t size) {
   return loader_check_word("LZE_SOFTWARE", "0", "1", wrong, size) &&
          loader_check_word("LZE_CACHE", "off", "on", wrong, size) &&
@@ -676,7 +687,7 @@ const lze_System *lze_system(lua_State *L) {
       loader_read_environment(wrong, sizeof wrong)) {
     void *loaded = dlopen("libze_loader.so.1", RTLD_LAZY | RTLD_NOLOAD);
     bool before = loaded != NULL;
-    if (before) dlclose(loaded); /* that only counted it once more */
+    if (before) dlclose(loaded); /* this only incremented its reference count */
     void *library = dlopen("libze_loader.so.1", RTLD_LAZY | RTLD_LOCAL);
     const char *lacks = library != NULL ? loader_resolve(library) : NULL;
     if (library == NULL) {

@@ -1,5 +1,5 @@
 /*
- * lze_loader.h - the Level Zero loader, drivers, devices and calls of them.
+ * lze_loader.h - the Level Zero loader, drivers, devices, and calls to them.
  * SPDX-License-Identifier: MIT
  */
 #ifndef LZE_LOADER_H
@@ -10,12 +10,12 @@
 #include "prepare.h"
 
 /* lze_loader.c: the Level Zero loader, opened once for the whole process at
- * first use, and what it found.  Nothing of this changes afterwards, so it
- * is shared by all states and threads.
+ * first use, with its drivers and devices. None of this changes afterwards, so
+ * all states and threads share it.
  */
 
-/* The entry points that lze uses.  The first list is in every loader since
-   1.4; the second is looked up and may be NULL. */
+/* The entry points that lze uses. Every loader since 1.4 has those in the
+   list; lze looks up the one after it, which may be NULL. */
 #define LZE_FUNCTIONS(X)                                                     \
   X(zeInit) X(zeDriverGet) X(zeDriverGetApiVersion)                          \
   X(zeDriverGetProperties) X(zeDriverGetExtensionProperties)                 \
@@ -63,10 +63,10 @@ typedef struct lze_Functions {
   __typeof__(&zeKernelSetGlobalOffsetExp) zeKernelSetGlobalOffsetExp;
 } lze_Functions;
 
-extern lze_Functions lze_ze; /* all NULL before lze_system succeeded */
+extern lze_Functions lze_ze; /* all NULL until lze_system succeeds */
 
-/* Every call of the driver goes through here, so that LZE_LOG=calls can show
-   it with its result and time. */
+/* Every driver call goes through here, so that LZE_LOG=calls can show it with
+   its result and time. */
 #define ZE(name, ...)                                                        \
   __extension__({                                                            \
     uint64_t ze_start = lze_log_calls ? lze_now_ns() : 0;                    \
@@ -74,16 +74,16 @@ extern lze_Functions lze_ze; /* all NULL before lze_system succeeded */
     if (lze_log_calls) lze_log_call(#name, ze_result, ze_start);             \
     ze_result;                                                               \
   })
-/* What a call of the driver came to: where several may fail, the name says
-   which one did. */
+/* The result of a driver call. If one of several calls fails, `call` says
+   which. */
 typedef struct lze_Outcome {
-  const char *call;             /* NULL: lze itself found no memory */
+  const char *call;             /* NULL: lze itself ran out of memory */
   ze_result_t result;
 } lze_Outcome;
 #define LZE_NO_MEMORY                                                        \
   ((lze_Outcome){NULL, ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY})
 
-/* Call, and keep the outcome in *out; true on success. */
+/* Makes a call and stores its outcome in *out; true on success. */
 #define ZE_TRY(out, name, ...)                                               \
   lze_outcome((out), #name, ZE(name, __VA_ARGS__))
 static inline bool lze_outcome(lze_Outcome *out, const char *call,
@@ -93,16 +93,16 @@ static inline bool lze_outcome(lze_Outcome *out, const char *call,
 }
 
 extern bool lze_log_calls; /* set once, when the loader is opened */
-extern bool lze_log_builds; /* likewise */
+extern bool lze_log_builds; /* the same */
 extern bool lze_log_notes;
 void lze_log_call(const char *name, ze_result_t result, uint64_t start_ns);
-/* Something of so many bytes (0: it has no size) was built; `origin` is how it
-   came. */
+/* Logs a build of `bytes` bytes (0: it has no size); `origin` describes the
+   source of the result. */
 void lze_log_build(const char *name, uint64_t start_ns, size_t bytes,
                    const char *origin);
-/* Add a line to what this state's lze.info() says; raises without memory. */
+/* Adds a line to this state's lze.info(); raises when memory runs out. */
 void lze_note(lua_State *L, const char *text);
-/* [+1] the table of those lines. */
+/* Pushes the table of these lines. [-0, +1] */
 void lze_push_notes(lua_State *L);
 
 struct lze_Driver {
@@ -113,17 +113,18 @@ struct lze_Driver {
   bool kernel_max;           /* has ..._kernel_max_group_size_properties */
   bool appends_lists;        /* has ..._immediate_command_list_append */
   char name[64];
-  /* zeDriverGetLastErrorDescription (1.6), which old loaders lack but let a
-     driver give, and the handle that it takes; NULL where there is none. */
+  /* zeDriverGetLastErrorDescription (1.6) and the handle that it takes. Old
+     loaders lack the function but can return the driver's. NULL if not
+     available. */
   ze_result_t (*last_error)(ze_driver_handle_t, const char **);
   ze_driver_handle_t raw;
   prepare_function prepare;  /* of our own driver, or NULL */
-  prepare_start_function prepare_start; /* likewise */
+  prepare_start_function prepare_start; /* the same */
   origin_function module_origin;
-  dimensions_function dimensions; /* likewise */
-  expect_function expect_module;  /* likewise */
-  /* What a native list or event can be asked, since 1.9; NULL where it cannot
-     be.  They take the handles that the loader gives out. */
+  dimensions_function dimensions; /* the same */
+  expect_function expect_module;  /* the same */
+  /* Queries for native lists and events, since 1.9; NULL if not available.
+     They take the loader's handles. */
   ze_result_t (*list_device)(ze_command_list_handle_t, ze_device_handle_t *);
   ze_result_t (*list_context)(ze_command_list_handle_t,
                               ze_context_handle_t *);
@@ -131,17 +132,17 @@ struct lze_Driver {
   ze_result_t (*list_is_immediate)(ze_command_list_handle_t, ze_bool_t *);
   ze_result_t (*event_pool)(ze_event_handle_t, ze_event_pool_handle_t *);
   ze_result_t (*pool_context)(ze_event_pool_handle_t, ze_context_handle_t *);
-  /* zeCommandListImmediateAppendCommandListsExp (1.9), likewise, and NULL where
-     the driver does not say that it has the extension. */
+  /* zeCommandListImmediateAppendCommandListsExp (1.9), found in the same way;
+     NULL also if the driver does not report the extension. */
   ze_result_t (*append_lists)(ze_command_list_handle_t, uint32_t,
                               ze_command_list_handle_t *, ze_event_handle_t,
                               uint32_t, ze_event_handle_t *);
 };
 
-/* A root device or a tile, as the system has it or as one of a context that
-   the host lends (lze_device_in). */
+/* A root device or a tile, either the system's or that of a borrowed context
+   (lze_device_in). */
 struct lze_DeviceInfo {
-  const lze_DeviceInfo *base;      /* the system's, which is its own */
+  const lze_DeviceInfo *base;      /* the system's; itself if it is that */
   lze_Context *context;            /* of one in a borrowed context, else NULL */
   ze_device_handle_t handle;
   const lze_Driver *driver;
@@ -149,14 +150,17 @@ struct lze_DeviceInfo {
   lze_DeviceInfo *tiles;
   uint32_t tile_count;
   int index;                       /* unique in the process, from 0 */
-  const char *type;                /* "gpu", "cpu", "npu", "fpga", "mca" */
+  const char *type;                /* "gpu", "cpu", "npu", "fpga", "mca",
+                                      "other" */
   ze_device_properties_t props;    /* timerResolution in cycles per second */
   ze_device_compute_properties_t compute;
   ze_device_module_properties_t module;
   uint64_t memory_bytes;
-  uint32_t ordinal;                /* of the command queue group with compute */
-  uint32_t copy_ordinal;           /* of one that only copies, or the same */
-  uint32_t queues, copy_queues;    /* how many each of them has */
+  uint32_t ordinal;                /* of the command queue group that
+                                      computes */
+  uint32_t copy_ordinal;           /* of a group that only copies, or the
+                                      same */
+  uint32_t queues, copy_queues;    /* number of queues in each group */
 };
 
 struct lze_System {
@@ -165,57 +169,59 @@ struct lze_System {
   int device_count;                /* root devices, GPUs first */
   lze_DeviceInfo *devices;
   int total_devices;               /* tiles included: bound of .index */
-  char loader[32];                 /* where and which, for a person */
+  char loader[32];                 /* file name of the loader, for a person */
   bool wraps;                      /* the loader may wrap handles */
-  char software[512];              /* why our own driver shows none, or "" */
+  char software[512];              /* why our driver has no device, or "" */
   char missing[1024];              /* why a device is missing, or "" */
 };
 
-/* An entry point of the opened loader, or NULL. */
+/* Returns an entry point of the opened loader, or NULL. */
 void *lze_loader_symbol(const char *name);
-/* Whether the drivers were initialised with ZES_ENABLE_SYSMAN=1. */
+/* Returns true if the drivers were initialised with ZES_ENABLE_SYSMAN=1. */
 bool lze_sysman_enabled(void);
 
-/* What the host has decided before that: see lze.h.  False afterwards. */
+/* Set the host's options (see lze.h) before drivers are initialised. Return
+   false after that. */
 bool lze_set_drivers(const char *directory);
 bool lze_set_environment(bool keep);
 
-/* Open the loader and initialise the drivers at the first call.  Raises an
-   error object when there is no loader or no driver initialises. */
+/* Opens the loader and initialises the drivers at the first call. Raises an
+   error object if the loader is missing or no driver initialises. */
 const lze_System *lze_system(lua_State *L);
 
-/* Find the software driver; its path, which has room for PATH_MAX bytes. */
+/* Finds the software driver and stores its path in `path`, which must have
+   room for PATH_MAX bytes. */
 bool lze_software_path(char *path);
 
-/* Append closed lists to an immediate one, where d->append_lists is there. */
+/* Appends closed lists to an immediate one, if d->append_lists is available. */
 ze_result_t lze_append_lists(const lze_Driver *d,
                              ze_command_list_handle_t list, uint32_t count,
                              ze_command_list_handle_t *lists,
                              ze_event_handle_t signal, uint32_t wait_count,
                              ze_event_handle_t *waits);
 
-/* Tell a driver that wants to know how many dimensions launches have. */
+/* Passes the number of dimensions of launches to a driver that uses it. */
 void lze_set_dimensions(const lze_Driver *d, ze_kernel_handle_t kernel,
                         uint32_t dimensions);
 
 typedef enum lze_Prepare {
   LZE_PREPARE_WAIT,   /* until it is done */
-  LZE_PREPARE_START,  /* and go on: NOT_READY until it is done */
-  LZE_PREPARE_CHEAPLY /* as prepare.h says; NOT_AVAILABLE where it is not */
+  LZE_PREPARE_START,  /* and return: NOT_READY until it is done */
+  LZE_PREPARE_CHEAPLY /* as in prepare.h; NOT_AVAILABLE if it is expensive */
 } lze_Prepare;
 
-/* Have the driver compile what such launches need, without running them.
-   UNSUPPORTED_FEATURE where the driver cannot be asked. */
+/* Makes the driver compile everything that these launches need, without
+   running them. Returns UNSUPPORTED_FEATURE if the driver cannot do it. */
 ze_result_t lze_prepare(const lze_Driver *d, ze_kernel_handle_t kernel,
                         uint32_t count, const prepare_launch *launches,
                         lze_Prepare how);
-/* What that calls. */
+/* Returns the name of the function that lze_prepare calls. */
 const char *lze_prepare_name(lze_Prepare how);
-/* Tell it that a module will be created that may be new to the machine. */
+/* Announces to the driver a module that may be new to the machine. */
 void lze_expect_module(const lze_Driver *d);
 
-/* Where the code of a module came from, in words; `cached`: lze found a native
-   binary of it. */
+/* Describes the origin of a module's code. `cached`: lze found a native binary
+   of it. */
 const char *lze_module_origin(const lze_Driver *d, ze_module_handle_t module,
                               bool cached);
 

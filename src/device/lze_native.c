@@ -1,9 +1,9 @@
 /*
- * lze_native.c - what the states of a process hold together.
+ * lze_native.c - objects that the states of a process share.
  * SPDX-License-Identifier: MIT
  *
- * Everything else belongs to one state and so to one thread at a time.  What
- * is here may be let go of by any of them: it is counted under one lock.
+ * All other objects belong to one state, and so to one thread at a time. Any
+ * state may release the objects here, so one lock protects their counts.
  */
 #include "device/lze_native.h"
 #include "device/lze_loader.h"
@@ -17,7 +17,7 @@ static pthread_mutex_t share_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static lze_Native *natives;
 
-/* Called with the lock held. */
+/* The lock is held. */
 static lze_Native *native_add(const lze_Driver *driver,
                               ze_context_handle_t handle) {
   lze_Native *n = calloc(1, sizeof *n);
@@ -30,7 +30,7 @@ static lze_Native *native_add(const lze_Driver *driver,
   return n;
 }
 
-/* For `count` devices, or all. */
+/* For `count` devices, or for all if `count` is 0. */
 static lze_Native *native_create(const lze_Driver *driver,
                                  const lze_DeviceInfo *const *devices,
                                  uint32_t count, lze_Outcome *out) {
@@ -58,7 +58,7 @@ static lze_Native *native_create(const lze_Driver *driver,
   return NULL;
 }
 
-/* Of all states, so that what one has another can be given. */
+/* All states share it, so that they can pass each other objects made in it. */
 lze_Native *lze_native_shared(const lze_Driver *driver, lze_Outcome *out) {
   pthread_mutex_lock(&share_lock);
   lze_Native *n = natives;
@@ -82,8 +82,8 @@ lze_Native *lze_native_new(const lze_Driver *driver,
   return n;
 }
 
-/* A handle that is here already is that one, of any state: states that are
-   borrowed the same context can share what is in it. */
+/* A handle that is already listed gives the same object to any state, so
+   states that borrow the same context can share its contents. */
 lze_Native *lze_native_foreign(const lze_Driver *driver,
                                ze_context_handle_t handle) {
   pthread_mutex_lock(&share_lock);
@@ -112,14 +112,15 @@ void lze_native_unref(lze_Native *native) {
     lze_Native **link = &natives;
     while (*link != native) link = &(*link)->next;
     *link = native->next;
-    /* Under the lock: a driver may give the handle out again at once. */
+    /* Under the lock: a driver may return the same handle for a new context at
+       once. */
     if (!native->foreign) ZE(zeContextDestroy, native->handle);
   }
   pthread_mutex_unlock(&share_lock);
   if (last) free(native);
 }
 
-/* Somebody to be told of the end of an allocation. */
+/* A callback for the end of an allocation. */
 typedef struct Lease {
   void (*release)(void *userdata, void *pointer);
   void *userdata, *pointer;
@@ -130,12 +131,12 @@ struct lze_Memory {
   lze_Native *native;           /* a reference */
   void *base;
   bool owned;
-  bool opened;                  /* of another process, which is: */
+  bool opened;                  /* from another process, given by: */
   lze_Origin origin;
   unsigned references;
   Lease *leases;
   lze_Exported *parts;
-  lze_Memory *next;             /* of those that were opened */
+  lze_Memory *next;             /* in the list of opened ones */
 };
 
 static lze_Memory *opened;
@@ -209,7 +210,7 @@ void lze_memory_unref(lze_Memory *memory) {
   if (memory->owned) ZE(zeMemFree, memory->native->handle, memory->base);
   if (memory->opened)
     ZE(zeMemCloseIpcHandle, memory->native->handle, memory->base);
-  /* Without the lock: what is called may do anything but use the state. */
+  /* Without the lock: the callback may do anything except use the state. */
   while (memory->leases != NULL) {
     Lease *l = memory->leases;
     memory->leases = l->next;

@@ -1,5 +1,6 @@
 /*
- * lze_native.h - native contexts and memory that the states of a process share.
+ * lze_native.h - native contexts and memory that the states of a process
+ * share.
  * SPDX-License-Identifier: MIT
  */
 #ifndef LZE_NATIVE_H
@@ -8,8 +9,8 @@
 #include "base/lze_base.h"
 #include "device/lze_loader.h"
 
-/* lze_share.c: what the states of a process hold together.  Counted under one
- * lock, because any thread may let go of it.
+/* lze_native.c: objects that the states of a process share. One lock protects
+ * their reference counts, because any thread may release them.
  */
 
 /* A native context. */
@@ -17,51 +18,54 @@ struct lze_Native {
   const lze_Driver *driver;
   ze_context_handle_t handle;
   bool shared;                  /* the one that states use by default */
-  bool foreign;                 /* the host's, never destroyed here */
+  bool foreign;                 /* the host's; never destroyed by lze */
   unsigned references;
-  lze_Native *next;             /* of all there are */
+  lze_Native *next;             /* in the list of all */
 };
 
-/* With one reference more: the shared one of a driver, a new one for some of
-   its devices, or the host's.  NULL with the outcome. */
+/* Each returns a new reference: to the shared context of a driver, to a new
+   one for some of its devices, or to the host's. NULL on failure, with the
+   outcome. */
 lze_Native *lze_native_shared(const lze_Driver *driver, lze_Outcome *out);
 lze_Native *lze_native_new(const lze_Driver *driver,
                            const lze_DeviceInfo *const *devices,
                            uint32_t count, lze_Outcome *out);
 lze_Native *lze_native_foreign(const lze_Driver *driver,
                                ze_context_handle_t handle);
-void lze_native_unref(lze_Native *native); /* the last one destroys it */
+void lze_native_unref(lze_Native *native); /* destroys it with the last one */
 
-/* What is to be done when an allocation is not needed any more: free `base` in
-   its context if it is `owned`, then tell all that are to be told.  With one
-   reference; NULL without memory. */
+/* Returns a record, with one reference, of the work to do after the last use
+   of an allocation: free `base` in its context if it is `owned`, then make all
+   registered callbacks. NULL if memory runs out. */
 lze_Memory *lze_memory_new(lze_Native *native, void *base, bool owned);
-/* An allocation of another process: of which, and the driver's number of it
-   there. */
+/* The origin of another process's allocation: that process, and the driver's
+   number for the allocation in it. */
 typedef struct lze_Origin {
   uint64_t process, id;
 } lze_Origin;
-/* The same for one that was opened here, to be closed, and that is found by
-   where it comes from: a process that opens memory once has it at one address,
-   so that its commands are kept in order. */
+/* The same for an allocation that was opened here: it will be closed, and can
+   be found by its origin. A process thus opens an allocation only once and has
+   it at one address, which keeps its commands in order. */
 lze_Memory *lze_memory_opened(lze_Native *native, void *base,
                               const lze_Origin *origin);
-/* With one reference more, and where it is; NULL where there is none. */
+/* Returns an opened allocation with a new reference, and its address; NULL if
+   not found. */
 lze_Memory *lze_memory_find(const lze_Native *native, const lze_Origin *origin,
                             void **base);
-/* A random number that this process has, and no other. */
+/* Returns a random number that identifies this process. */
 uint64_t lze_process_id(void);
-/* The native context that it is in. */
+/* Returns the memory's native context. */
 ze_context_handle_t lze_memory_context(const lze_Memory *memory);
 void lze_memory_ref(lze_Memory *memory);
 void lze_memory_unref(lze_Memory *memory);
-/* Somebody to be told, once however often the same is given; false without
-   memory. */
+/* Registers a callback, only once if the same one is registered again. Returns
+   false if memory runs out. */
 bool lze_memory_tell(lze_Memory *memory,
                      void (*release)(void *userdata, void *pointer),
                      void *userdata, void *pointer);
-/* A part of an allocation that C code has, and that is there for as long as
-   the allocation is needed.  It is listed from the first call to the second. */
+/* A part of an allocation that C code holds; it exists as long as the
+   allocation is needed. Listed from the call of lze_memory_list to that of
+   lze_memory_unlist. */
 typedef struct lze_Exported {
   const char *from;
   size_t bytes;
@@ -69,7 +73,7 @@ typedef struct lze_Exported {
 } lze_Exported;
 void lze_memory_list(lze_Memory *memory, lze_Exported *part);
 void lze_memory_unlist(lze_Memory *memory, lze_Exported *part);
-/* Whether these bytes are in a part that is listed. */
+/* Returns true if these bytes lie in a listed part. */
 bool lze_memory_lists(lze_Memory *memory, const char *from, size_t bytes);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * lze_object.c - native objects: who owns and pins them, and when they go.
+ * lze_object.c - native objects: owners, pins and lifetime.
  * SPDX-License-Identifier: MIT
  */
 #include "device/lze_object.h"
@@ -34,14 +34,14 @@ static void object_unlink(lze_Object *o) {
   o->prev = o->next = NULL;
 }
 
-/* Destroy and free whatever nothing needs any more. */
+/* Destroys and frees the object if nothing needs it any more. */
 void lze_object_settle(lze_Object *o) {
   if (o->pins != 0) return;
   if (!o->destroyed && (o->closed || o->owners == 0)) {
     lze_Context *c = o->context;
     bool is_context = c == NULL || &c->o == o;
     o->destroyed = true;
-    o->pins++; /* a destructor may come back here */
+    o->pins++; /* a destructor may call this function again */
     o->cls->destroy(o);
     o->pins--;
     object_unlink(o);

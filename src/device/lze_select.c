@@ -1,5 +1,5 @@
 /*
- * lze_select.c - device selectors: lua/select.lua reads them.
+ * lze_select.c - device selectors, which lua/select.lua parses.
  * SPDX-License-Identifier: MIT
  */
 #include "base/lze_embed.h"
@@ -17,7 +17,8 @@ static const unsigned char select_text[] = {
 static const lze_Script select_script = {"lze select.lua", select_text,
                                          sizeof select_text, NULL};
 
-/* The k-th device of the system, roots and tiles, or NULL past the last. */
+/* Returns the k-th device of the system, counting roots and tiles, or NULL
+   after the last. */
 static const lze_DeviceInfo *system_device(const lze_System *s, int k) {
   for (int i = 0; i < s->device_count; i++) {
     const lze_DeviceInfo *root = &s->devices[i];
@@ -28,7 +29,7 @@ static const lze_DeviceInfo *system_device(const lze_System *s, int k) {
   return NULL;
 }
 
-/* Set place n of the array on the top to what the script sees of a device. */
+/* Sets element n of the array on the top to the script's view of a device. */
 static void select_add(lua_State *L, lua_Integer n, const lze_DeviceInfo *d) {
   lua_createtable(L, 0, 4);
   lua_pushstring(L, d->props.name);
@@ -79,7 +80,8 @@ const lze_DeviceNumber *lze_number_devices(lua_State *L) {
   lze_DeviceNumber *numbers =
       lua_newuserdatauv(L, count * sizeof *numbers + 1, 0);
   memset(numbers, 0, count * sizeof *numbers);
-  /* In a state of LZE_PROFILE's, too, where nothing is but the script. */
+  /* This also runs in the state of LZE_PROFILE, which contains only the
+     script. */
   lua_newtable(L);
   lze_script_part(L, &select_script);
   lua_getfield(L, -1, "select");
@@ -89,7 +91,8 @@ const lze_DeviceNumber *lze_number_devices(lua_State *L) {
   lua_pushnil(L);
   lua_pushliteral(L, "selector");
   lua_pushstring(L, getenv("ONEAPI_DEVICE_SELECTOR"));
-  /* A device that a host has lent needs no selector, and so no good one. */
+  /* A borrowed device needs no selector, so an invalid selector is not an
+     error. */
   int status = lua_pcall(L, 4, 1, 0);
   if (status != LUA_OK && status != LUA_ERRRUN) lua_error(L);
   lua_Integer n = status == LUA_OK ? (lua_Integer)lua_rawlen(L, -1) : 0;
@@ -119,7 +122,7 @@ int lze_select_none(lua_State *L, int arg, const char *where) {
   if (any) {
     for (int i = 0; i < s->device_count; i++)
       select_add(L, i + 1, &s->devices[i]);
-  } else { /* what it could have chosen from */
+  } else { /* the devices to choose from */
     lua_pushnil(L);
     lze_select(L, -1, where);
     lua_Integer n = (lua_Integer)lua_rawlen(L, -1);

@@ -1,11 +1,11 @@
 /*
- * lze_telemetry.c - what a device says of itself through sysman.
+ * lze_telemetry.c - a device's readings through sysman.
  * SPDX-License-Identifier: MIT
  *
- * Looked for at the first question only, because drivers take their time over
- * it.  A loader since 1.14 opens sysman by itself; before that the driver has
- * to be told by ZES_ENABLE_SYSMAN=1 when it is initialised, and takes the
- * device's own handle.  What cannot be had is left out; nothing here fails.
+ * Sysman is opened at the first query only, because drivers take long for it.
+ * A loader since 1.14 opens sysman by itself. With an older one, the driver
+ * must be initialised with ZES_ENABLE_SYSMAN=1, and sysman takes the device's
+ * own handle. Unavailable readings are left out; nothing here fails.
  */
 #include "device/lze_device.h"
 #include "device/lze_loader.h"
@@ -35,7 +35,7 @@ static struct {
 #undef X
 } zes;
 
-/* Kinds of engines whose activity is reported. */
+/* The kinds of engines that we report the activity of. */
 static const struct {
   zes_engine_group_t group;
   const char *key;
@@ -44,23 +44,23 @@ static const struct {
                     {ZES_ENGINE_GROUP_COPY_ALL, "copy_activity"}};
 enum { KINDS = sizeof engine_kinds / sizeof *engine_kinds };
 
-/* Counters that only grow, of which two readings make a rate. */
+/* Counters that only grow; two readings give a rate. */
 typedef struct Counters {
   bool has_energy, has_engine[KINDS];
   uint64_t energy, energy_time; /* microjoules, microseconds */
   uint64_t busy[KINDS], busy_time[KINDS];
 } Counters;
 
-/* What is known of a device, by its index. */
+/* The data of a device, indexed by its .index. */
 typedef struct Gauge {
   zes_device_handle_t device;
   bool read;                    /* `last` is a reading */
   Counters last;
 } Gauge;
 
-/* As process-wide as the loader. */
+/* Process-wide, like the loader. */
 static pthread_mutex_t telemetry_lock = PTHREAD_MUTEX_INITIALIZER;
-static Gauge *gauges;           /* NULL before the first question */
+static Gauge *gauges;           /* NULL before the first query */
 
 /* --- finding sysman ----------------------------------------------------- */
 
@@ -72,8 +72,8 @@ static bool functions_find(void) {
   return true;
 }
 
-/* The handles of a loader that opens sysman by itself: devices are recognised
-   by their UUIDs.  False where it is not such a loader. */
+/* Gets the handles from a loader that opens sysman by itself; UUIDs identify
+   the devices. Returns false if the loader cannot do this. */
 static bool handles_by_init(const lze_System *s) {
   ze_result_t (*init)(uint32_t);
   ze_result_t (*driver_get)(uint32_t *, zes_driver_handle_t *);
@@ -120,7 +120,7 @@ static void telemetry_open(const lze_System *s) {
   gauges = calloc((size_t)s->total_devices + 1, sizeof *gauges);
   if (gauges == NULL || !functions_find()) return;
   if (!handles_by_init(s)) handles_by_variable(s);
-  for (int i = 0; i < s->device_count; i++) /* tiles ask their root */
+  for (int i = 0; i < s->device_count; i++) /* tiles use their root's handle */
     for (uint32_t t = 0; t < s->devices[i].tile_count; t++)
       gauges[s->devices[i].tiles[t].index].device =
           gauges[s->devices[i].index].device;
@@ -130,8 +130,9 @@ static void telemetry_open(const lze_System *s) {
 
 enum { MOST = 64 };
 
-/* Whether a sensor is to be counted: of a tile its own, of a device those of
-   the whole or, where there are none, those of its tiles. */
+/* Selects the sensors that count: for a tile, its own; for a device, the
+   sensors of the whole device or, if it has no such sensors, the sensors of
+   its tiles. */
 typedef struct Filter {
   bool is_tile, parts;
   uint32_t tile;
@@ -141,7 +142,7 @@ static bool filter_takes(const Filter *f, ze_bool_t on_tile, uint32_t tile) {
   return f->is_tile ? on_tile && tile == f->tile : f->parts || !on_tile;
 }
 
-/* Fill `handles`; how many there are. */
+/* Fills `handles` and returns their number. */
 #define LIST(function, device, handles)                                      \
   __extension__({                                                            \
     uint32_t list_count = MOST;                                              \
@@ -150,7 +151,7 @@ static bool filter_takes(const Filter *f, ze_bool_t on_tile, uint32_t tile) {
     list_count < MOST ? list_count : MOST;                                   \
   })
 
-/* The hottest sensor. */
+/* Reads the hottest sensor. */
 static bool read_temperature(zes_device_handle_t d, const Filter *f,
                              double *celsius) {
   zes_temp_handle_t sensors[MOST];
@@ -170,7 +171,7 @@ static bool read_temperature(zes_device_handle_t d, const Filter *f,
   return found;
 }
 
-/* The GPU's clock, the fastest where there are several. */
+/* Reads the GPU's clock: the fastest if there are several. */
 static bool read_frequency(zes_device_handle_t d, const Filter *f,
                            double *mhz) {
   zes_freq_handle_t domains[MOST];
@@ -191,7 +192,7 @@ static bool read_frequency(zes_device_handle_t d, const Filter *f,
   return found;
 }
 
-/* Memory on the device, all modules together. */
+/* Reads the memory on the device, all modules together. */
 static bool read_memory(zes_device_handle_t d, const Filter *f,
                         uint64_t *used, uint64_t *total) {
   zes_mem_handle_t modules[MOST];
@@ -214,8 +215,9 @@ static bool read_memory(zes_device_handle_t d, const Filter *f,
   return found;
 }
 
-/* Of a device the first domain, which is the card and has the others in it; of
-   tiles that stand for it, all. */
+/* Reads energy. For a device, uses the first domain, which is the card and
+   includes the others; for tiles that stand in for the device, adds all
+   domains. */
 static void read_energy(zes_device_handle_t d, const Filter *f, Counters *c) {
   zes_pwr_handle_t domains[MOST];
   uint32_t n = LIST(zesDeviceEnumPowerDomains, d, domains);
@@ -249,13 +251,14 @@ static void read_engines(zes_device_handle_t d, const Filter *f,
     for (int k = 0; k < KINDS; k++) {
       if (p.type != engine_kinds[k].group) continue;
       c->busy[k] += stats.activeTime;
-      c->busy_time[k] += stats.timestamp; /* of tiles, the mean */
+      c->busy_time[k] += stats.timestamp; /* the sums give the mean of the
+                                             tiles */
       c->has_engine[k] = true;
     }
   }
 }
 
-/* Call a reader for the whole device, then for its tiles if that said
+/* Calls a reader for the whole device, then for its tiles if it found
    nothing. */
 #define READ(found, filter, call)                                            \
   do {                                                                       \
@@ -286,7 +289,7 @@ static void set_number(lua_State *L, const char *key, double value) {
   lua_setfield(L, -2, key);
 }
 
-/* How much a grew for each unit of b; false where b stood still. */
+/* Computes the growth of a per unit of b; returns false if b did not grow. */
 static bool rate(uint64_t a0, uint64_t a1, uint64_t b0, uint64_t b1,
                  double *r) {
   if (a1 < a0 || b1 <= b0) return false;
@@ -294,7 +297,7 @@ static bool rate(uint64_t a0, uint64_t a1, uint64_t b0, uint64_t b1,
   return true;
 }
 
-/* What the table gets, read before anything may raise. */
+/* The contents of the table, read before anything can raise. */
 typedef struct Reading {
   bool temperature, frequency, memory;
   double celsius, mhz;
@@ -311,7 +314,7 @@ static Reading gauge_read(Gauge *g, Filter f) {
   READ(r.memory, f, r.memory = read_memory(g->device, &f, &r.used, &r.total));
   r.now = counters_read(g->device, f);
   if (!g->read && counters_any(&r.now)) {
-    /* The first time there is nothing to compare with: wait a moment. */
+    /* The first time, nothing is available to compare with: wait a moment. */
     struct timespec moment = {0, 20000000};
     nanosleep(&moment, NULL);
     g->last = r.now;

@@ -2,8 +2,8 @@
  * lze_capi.c - the table of functions of lze.h.
  * SPDX-License-Identifier: MIT
  *
- * What may raise runs in a protected call, so that nothing jumps over frames
- * of the host, and in a guard.
+ * Code that may raise runs in a protected call, so that no error jumps over
+ * the host's frames, and in a guard.
  */
 #include "base/lze_box.h"
 #include "base/lze_error.h"
@@ -29,7 +29,7 @@
 
 /* --- errors ------------------------------------------------------------- */
 
-/* Report a failure that needs no more of Lua. */
+/* Reports a failure without using Lua. */
 static int error_set(lze_ErrorInfo *e, int code, const char *message) {
   if (e == NULL) return code;
   e->code = code;
@@ -47,8 +47,9 @@ static int error_none(lze_ErrorInfo *e) {
   return LZE_OK;
 }
 
-/* In a protected call: the text of the error at 1, and false or, where it is an
-   object of lze's, its result or true. */
+/* Called by lua_pcall: returns the text of the error at 1, and false. For an
+   lze error object it returns, instead of false, the object's result or
+   true. */
 static int error_read(lua_State *L) {
   luaL_tolstring(L, 1, NULL);
   bool ours = lze_is_error(L, 1);
@@ -60,7 +61,7 @@ static int error_read(lua_State *L) {
   return 2;
 }
 
-/* Turn the error on the top of the stack, which is popped, into a code. */
+/* Pops the error on the top of the stack and returns its code. */
 static int error_take(lua_State *L, int status, lze_ErrorInfo *e) {
   int code = status == LUA_ERRMEM ? LZE_EMEMORY : LZE_EMISUSE;
   int top = lua_gettop(L) - 1;
@@ -81,15 +82,16 @@ static int error_take(lua_State *L, int status, lze_ErrorInfo *e) {
   return code;
 }
 
-/* Whether no value is at an index of the caller's. */
+/* Returns true if the caller's index has no value. */
 static bool is_none(lua_State *L, int index) {
   int top = lua_gettop(L);
   return index > top ||
          (index < 0 && index > LUA_REGISTRYINDEX && -index > top);
 }
 
-/* Call f protected with the arguments structure at 1 and the value at `index`
-   (0: nil) at 2, where there is one; `results` values stay on the stack. */
+/* Calls f in a protected call with the arguments structure at 1. The value at
+   `index` is passed at 2 (`index` 0: nil; nothing if the index has no value).
+   `results` values stay on the stack. */
 static int api_call(lua_State *L, lua_CFunction f, void *arguments, int index,
                     int results, lze_ErrorInfo *e) {
   bool none = is_none(L, index);
@@ -107,15 +109,15 @@ static int api_call(lua_State *L, lua_CFunction f, void *arguments, int index,
   return status == LUA_OK ? error_none(e) : error_take(L, status, e);
 }
 
-/* --- what is asked and answered ----------------------------------------- */
+/* --- arguments and results ---------------------------------------------- */
 
-/* Raise unless there is nil, a device or a selector at 2. */
+/* Raises unless nil, a device or a selector is at 2. */
 static void body_check_device(lua_State *L) {
   if (!lua_isnil(L, 2)) lze_device_at(L, 2, "device");
   lua_settop(L, 2);
 }
 
-/* The device at 2, the default one for nil, and its context. */
+/* Returns the device at 2 (nil: the default one) and its context. */
 static lze_Context *body_place(lua_State *L, const lze_DeviceInfo **device) {
   *device = lua_isnil(L, 2) ? lze_push_default_device(L)
                             : lze_device_at(L, 2, "device");
@@ -129,7 +131,7 @@ static uint64_t deadline_of(double seconds) {
   return lze_now_ns() + (uint64_t)(seconds * 1e9);
 }
 
-/* Raise unless there is an open buffer at 2. */
+/* Returns the open buffer at 2, or raises. */
 static lze_Buffer *body_buffer(lua_State *L) {
   lze_Buffer *b = lze_test_buffer(L, 2);
   if (b == NULL) luaL_error(L, "buffer expected, got %s", lze_describe(L, 2));
@@ -137,7 +139,7 @@ static lze_Buffer *body_buffer(lua_State *L) {
   return b;
 }
 
-/* --- the functions: a body that may raise, and what the table has ------- */
+/* --- the functions: a body that may raise, and the table's entry -------- */
 
 static int open_body(lua_State *L) {
   luaL_requiref(L, "lze", luaopen_lze, 0);
@@ -181,8 +183,8 @@ static int api_push_device(lua_State *L, const char *selector,
   return api_call(L, push_device_body, (void *)selector, 0, 1, e);
 }
 
-/* The rest of lze.wrap's forms take a table of handles, which says all that is
-   wrong with them: make it. */
+/* The other forms of lze.wrap take a table of handles and report all errors in
+   it; wrap_body makes that table. */
 typedef struct Handles {
   const char *names[3];
   void *values[3];
@@ -309,8 +311,8 @@ static int get_buffer_body(lua_State *L) {
   return 0;
 }
 
-/* An array may have to be evaluated, and what is wrong needs a message; nothing
-   about an open buffer can raise. */
+/* An array may need evaluation, and an error needs a message, so both go
+   through Lua. For an open buffer nothing can raise. */
 static int api_get_buffer(lua_State *L, int index, lze_BufferInfo *info,
                           lze_ErrorInfo *e) {
   const lze_Buffer *b =
@@ -336,7 +338,7 @@ static int api_wait_buffer(lua_State *L, int index, int write,
   return api_call(L, wait_buffer_body, &write, index, 0, e);
 }
 
-/* What a wait is given, and whether all was done. */
+/* The arguments of a wait, and its result. */
 typedef struct Wait {
   double seconds;
   bool done;
@@ -426,7 +428,7 @@ static int api_import_buffer(lua_State *L, uint64_t token, lze_ErrorInfo *e) {
 
 /* --- tensors ------------------------------------------------------------ */
 
-/* What an export is given, and its result. */
+/* The arguments of an export, and its result. */
 typedef struct Export {
   const int64_t *shape;
   int rank;
@@ -450,7 +452,7 @@ static int api_export_dlpack(lua_State *L, int index, const int64_t *shape,
   return code;
 }
 
-/* What an import is given, and whether the tensor is to be deleted now. */
+/* The arguments of an import, and true if the tensor must be deleted now. */
 typedef struct Tensor {
   void *tensor;
   bool over;
@@ -476,12 +478,12 @@ static int api_import_dlpack(lua_State *L,
 /* --- plans -------------------------------------------------------------- */
 
 struct lze_PlanRef {
-  lze_State *state;             /* NULL after its end */
+  lze_State *state;             /* NULL after the state ends */
   lua_State *main;
   int reference;                /* of the plan, in the registry */
-  lze_PlanBox *box;             /* that is what keeps it */
+  lze_PlanBox *box;             /* of the plan that `reference` keeps alive */
   lua_CFunction run, start;
-  lze_PlanRef *prev, *next;     /* of the state */
+  lze_PlanRef *prev, *next;     /* in the state's list */
 };
 
 void lze_plans_forget(lze_State *S) {
@@ -533,14 +535,14 @@ static void api_drop_plan(lze_PlanRef *p) {
     else
       p->state->plans = p->next;
     if (p->next != NULL) p->next->prev = p->prev;
-    /* Sets a field that is there, so it needs no memory and raises nothing. */
+    /* This sets an existing field, so it needs no memory and raises nothing. */
     if (lua_checkstack(p->main, 4))
       luaL_unref(p->main, LUA_REGISTRYINDEX, p->reference);
   }
   free(p);
 }
 
-/* Report that a plan is not to be run by a state, or LZE_OK. */
+/* Returns LZE_OK, or reports why the state cannot run the plan. */
 static int plan_check(lua_State *L, const lze_PlanRef *p, lze_ErrorInfo *e) {
   if (p == NULL) return error_set(e, LZE_EMISUSE, "the plan is null");
   if (p->state == NULL)
@@ -561,7 +563,7 @@ static int plan_call(lua_State *L, const lze_PlanRef *p, lua_CFunction method,
   return status == LUA_OK ? error_none(e) : error_take(L, status, e);
 }
 
-/* A run that could not be begun and ended without Lua. */
+/* A run that needs Lua to begin or to end. */
 typedef struct Rest {
   const lze_Plan *plan;
   lze_Attempt attempt;
@@ -582,7 +584,7 @@ static int api_run_plan(lua_State *L, lze_PlanRef *p, lze_ErrorInfo *e) {
     return plan_call(L, p, p->run, 0, e);
   if (attempt.over) return error_none(e);
   Rest rest = {plan, attempt};
-  /* A hook may wait for it first. */
+  /* A hook may wait for the command before we do. */
   if (attempt.command != NULL) lze_command_own(attempt.command);
   if (lua_checkstack(L, LUA_MINSTACK)) { /* no guard: it allocates nothing */
     lua_pushcfunction(L, rest_body);
@@ -601,7 +603,7 @@ static int api_start_plan(lua_State *L, lze_PlanRef *p, lze_ErrorInfo *e) {
   return code != LZE_OK ? code : plan_call(L, p, p->start, 1, e);
 }
 
-/* --- work of the host's -------------------------------------------------- */
+/* --- host work ----------------------------------------------------------- */
 
 static void api_work(lua_State *L, const lze_WorkSpec *spec, int wait) {
   if (spec->size < sizeof *spec)

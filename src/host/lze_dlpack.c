@@ -1,8 +1,8 @@
 /*
- * lze_dlpack.c - tensors of DLPack, version 1.
+ * lze_dlpack.c - DLPack tensors, version 1.
  * SPDX-License-Identifier: MIT
  *
- * What is declared here has the layout of dlpack.h.
+ * The declarations here have the layout of dlpack.h.
  */
 #include "base/lze_error.h"
 #include "base/lze_types.h"
@@ -20,7 +20,7 @@
 
 enum { TENSOR_RANK = 8 };
 
-/* Kinds of devices, and of numbers. */
+/* Codes of devices and of number types. */
 enum { ON_CPU = 1, ON_ONEAPI = 14 };
 enum { KIND_INT, KIND_UINT, KIND_FLOAT, KIND_BFLOAT = 4, KIND_COMPLEX,
        KIND_BOOL };
@@ -40,8 +40,8 @@ typedef struct Tensor {
   uint64_t byte_offset;
 } Tensor;
 
-/* How many elements a tensor or a shape has; raises for what is not a shape, or
-   has more than `most`. */
+/* Returns the number of elements of a tensor or a shape. Raises if the shape
+   is invalid or has more than `most` elements. */
 static size_t shape_count(lua_State *L, const char *what, const int64_t *shape,
                           int rank, size_t most) {
   if (rank < 0 || rank > TENSOR_RANK)
@@ -62,13 +62,13 @@ static size_t shape_count(lua_State *L, const char *what, const int64_t *shape,
   return none ? 0 : n;
 }
 
-/* --- out ---------------------------------------------------------------- */
+/* --- export ------------------------------------------------------------- */
 
-/* A tensor of lze's: it keeps the memory, and nothing of a state. */
+/* A tensor made by lze: it keeps the memory alive, but no state. */
 typedef struct Export {
   Tensor tensor;
   lze_Storage like;             /* its `memory` is a reference, or NULL */
-  lze_Exported part;            /* listed there */
+  lze_Exported part;            /* listed in that memory */
   const lze_Type *type;
   size_t offset;
   lua_Integer count;
@@ -93,7 +93,7 @@ static uint8_t tensor_kind(const lze_Type *type) {
   }
 }
 
-/* Whether the host may touch it as its own. */
+/* Returns true if the host may access the memory directly. */
 static bool on_host(const lze_Storage *s) {
   const lze_DeviceInfo *root = s->device->base;
   return s->usage != LZE_DEVICE && strcmp(root->type, "cpu") == 0;
@@ -157,7 +157,7 @@ void *lze_dlpack_export(lua_State *L, int index, const int64_t *shape,
   return &e->tensor;
 }
 
-/* --- in ----------------------------------------------------------------- */
+/* --- import ------------------------------------------------------------- */
 
 static const lze_Type *tensor_type(lua_State *L, const Tensor *t) {
   unsigned lanes = t->lanes;
@@ -178,7 +178,8 @@ static const lze_Type *tensor_type(lua_State *L, const Tensor *t) {
   return NULL;
 }
 
-/* Whether its elements lie one behind the other, the last index first. */
+/* Returns true if its elements are contiguous, with the last index varying
+   fastest. */
 static bool tensor_is_packed(const Tensor *t) {
   int64_t step = 1;
   for (int d = t->rank - 1; d >= 0 && t->strides != NULL; d--) {
@@ -188,7 +189,7 @@ static bool tensor_is_packed(const Tensor *t) {
   return true;
 }
 
-/* Copy elements one behind the other. */
+/* Copies the elements into contiguous memory. */
 static void tensor_pack(const Tensor *t, char *to, const char *from,
                         size_t count, size_t bytes) {
   if (tensor_is_packed(t)) {
@@ -210,9 +211,9 @@ static void import_release(void *userdata, void *pointer) {
   if (t->deleter != NULL) t->deleter(t);
 }
 
-/* [-0, +1] a tensor of this library's, of any state, in the context that is
-   asked for: it has a reference to its memory itself, of which the buffer takes
-   another. */
+/* Pushes a buffer for a tensor that this library exported, from any state, in
+   the requested context. The tensor holds a reference to its memory; the
+   buffer takes another. [-0, +1] */
 static void import_own(lua_State *L, const Export *e) {
   int top = lua_gettop(L);
   lze_Context *c = lze_push_borrowed_device(
@@ -269,14 +270,14 @@ bool lze_dlpack_import(lua_State *L, lze_Context *c, const lze_DeviceInfo *d,
     return true;
   }
   lze_push_usm(L, c, d, data, type, (lua_Integer)count, NULL, NULL);
-  /* A storage of this state's own that came back keeps its memory itself.  So
-     does one whose part was exported: the tensor may keep lze's, which keeps
-     that memory, and then neither would ever be released. */
+  /* A storage of this state that came back keeps its memory itself. So does
+     one with an exported part: the tensor may own lze's tensor, which keeps
+     that memory; then neither would ever be released. */
   const lze_Storage *s = lze_check_buffer(L, -1)->storage;
   if (!s->borrowed || (s->memory != NULL && lze_memory_lists(
                            s->memory, data, count * type->bytes)))
     return true;
-  /* Last, as nothing may fail once the tensor is to be released here. */
+  /* This comes last: nothing may fail after lze has taken over the tensor. */
   lze_push_usm(L, c, d, data, type, (lua_Integer)count, import_release, t);
   lua_pop(L, 1);
   return false;

@@ -1,5 +1,5 @@
 /*
- * lze_host.h - what other programs, states and processes share with this one.
+ * lze_host.h - sharing with other programs, states and processes.
  * SPDX-License-Identifier: MIT
  */
 #ifndef LZE_HOST_H
@@ -7,38 +7,40 @@
 
 #include "run/lze_buffer.h"
 
-/* lze.wrap itself. */
+/* Implements lze.wrap. */
 int lze_wrap(lua_State *L);
 
-/* [-0, +1] a buffer on USM of the host's, after checking that it is that: see
-   lze_push_borrowed. Raises as lze.wrap does. */
+/* Pushes a buffer on the host's USM, after checking that it is USM: see
+   lze_push_borrowed. Raises as lze.wrap does. [-0, +1] */
 void lze_push_usm(lua_State *L, lze_Context *context,
                   const lze_DeviceInfo *device, void *pointer,
                   const lze_Type *type, lua_Integer count,
                   void (*release)(void *, void *), void *userdata);
 
-/* A token for the open buffer at `arg`, after a wait; raises. */
+/* Returns a token for the open buffer at `arg`, after a wait; raises. */
 uint64_t lze_export(lua_State *L, int arg);
-/* [-0, +1] the buffer of a token, which is then used up; raises. */
+/* Pushes the buffer of a token, which cannot be used again; raises. [-0, +1] */
 void lze_push_import(lua_State *L, uint64_t token);
 
-/* [-0, +1] a token, a string, for the buffer at `arg`, after a wait for all
-   that this state has under way; raises. */
+/* Pushes a token, a string, for the buffer at `arg`, after waiting for all
+   work of this state; raises. [-0, +1] */
 int lze_push_process_token(lua_State *L, int arg);
-/* [-0, +1 and what keeps the context] the buffer of such a token at `arg`,
-   where the table at `options`, or nil, says; raises. */
+/* Pushes the buffer of a process token at `arg`, with the options of the table
+   at `options`, or nil; raises. [-0, +1 and values that keep the context
+   alive] */
 int lze_push_process_import(lua_State *L, int arg, int options);
 
-/* lze_dlpack.c: a DLManagedTensorVersioned of that shape (NULL: one dimension)
-   over the open buffer at `index`, after a wait; raises. */
+/* lze_dlpack.c: returns a DLManagedTensorVersioned of that shape (NULL: one
+   dimension) over the open buffer at `index`, after a wait; raises. */
 void *lze_dlpack_export(lua_State *L, int index, const int64_t *shape,
                         int rank);
-/* [-0, +1] a buffer on the memory of a tensor, or a copy of what the host can
-   read and a device cannot.  True: the tensor is not needed any more, and still
-   the caller's; false: it will be deleted here.  Raises. */
+/* Pushes a buffer on the memory of a tensor, or a copy if the host can read
+   the memory and a device cannot. Returns true if lze does not need the tensor
+   any more; it still belongs to the caller then. Returns false if lze will
+   delete it. Raises. [-0, +1] */
 bool lze_dlpack_import(lua_State *L, lze_Context *context,
                        const lze_DeviceInfo *device, void *tensor);
-/* Call its deleter. */
+/* Calls the tensor's deleter. */
 void lze_dlpack_delete(void *tensor);
 
 #endif

@@ -1,9 +1,10 @@
 /*
- * lze_ipc.c - buffers that go from one process to another.
+ * lze_ipc.c - buffers passed from one process to another.
  * SPDX-License-Identifier: MIT
  *
- * What is shared is a whole allocation of the driver; a token says, in letters
- * that go through any pipe, which, and what part of it a buffer shows.
+ * Processes share a whole allocation of the driver. A token consists of
+ * printable characters, so that it can go through any pipe; it identifies the
+ * allocation and the part of it that a buffer covers.
  */
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
@@ -24,11 +25,11 @@
 #define PREFIX "lze-"
 enum { VERSION = 1 };
 
-/* What a token says; written as hexadecimal digits, as it lies here: both
-   processes are on one machine. */
+/* The contents of a token. It is written in hexadecimal digits with its layout
+   in memory, because both processes are on one machine. */
 typedef struct Token {
-  uint32_t version, check;      /* of all that follows */
-  lze_Origin origin;            /* of the allocation */
+  uint32_t version, check;      /* the check covers all later fields */
+  lze_Origin origin;            /* identifies the allocation */
   uint64_t offset;              /* from its beginning, in bytes */
   int64_t count;
   char type[16];
@@ -38,7 +39,7 @@ typedef struct Token {
 
 enum { DIGITS = 2 * sizeof(Token) };
 
-/* FNV-1a, against tokens that were cut or mistyped. */
+/* FNV-1a, to detect truncated or mistyped tokens. */
 static uint32_t token_check(const Token *p) {
   const unsigned char *bytes = (const unsigned char *)p;
   uint32_t hash = 2166136261u;
@@ -57,14 +58,14 @@ int lze_push_process_token(lua_State *L, int arg) {
     lze_argerror(L, arg, "a token for processes has no place for a struct: "
                          "export a view of uchar, and view that");
   lze_storage_settle(L, b->storage);
-  /* A driver may have to move the memory, while nothing runs. */
+  /* A driver may need to move the memory, when no work is running. */
   lze_state_drain(L, UINT64_MAX);
   b = lze_check_buffer(L, arg); /* a hook may have closed it */
   const lze_Storage *s = b->storage;
   const lze_Driver *driver = s->device->driver;
   ze_context_handle_t context = s->o.context->handle;
   Token p;
-  memset(&p, 0, sizeof p); /* what lies between the fields, too */
+  memset(&p, 0, sizeof p); /* also the padding between the fields */
   p.version = VERSION;
   p.count = b->count;
   snprintf(p.type, sizeof p.type, "%s", b->type->name);
@@ -100,7 +101,7 @@ static int digit(char c) {
                                                                : -1;
 }
 
-/* False where that is not a token. */
+/* Returns false if the text is not a valid token. */
 static bool token_read(const char *text, size_t length, Token *p) {
   const size_t prefix = sizeof PREFIX - 1;
   if (length != prefix + DIGITS || memcmp(text, PREFIX, prefix) != 0)
@@ -115,7 +116,7 @@ static bool token_read(const char *text, size_t length, Token *p) {
          p->count > 0 && memchr(p->type, '\0', sizeof p->type) != NULL;
 }
 
-/* The device of that UUID, a tile perhaps, or NULL. */
+/* Returns the device with that UUID, possibly a tile, or NULL. */
 static const lze_DeviceInfo *device_find(const lze_DeviceInfo *devices, int n,
                                          const uint8_t *uuid) {
   for (int i = 0; i < n; i++) {
@@ -128,7 +129,8 @@ static const lze_DeviceInfo *device_find(const lze_DeviceInfo *devices, int n,
   return NULL;
 }
 
-/* The memory in this process, with a reference: mapped already, or opened. */
+/* Returns the memory in this process with a reference; opens it if it is not
+   mapped yet. */
 static lze_Memory *memory_open(const lze_Context *c, const lze_DeviceInfo *d,
                                const Token *p, void **base,
                                lze_Outcome *out) {
@@ -152,8 +154,9 @@ typedef struct Import {
   lze_Storage like;
 } Import;
 
-/* In a protected call, so that the memory is let go of: the buffer gets its
-   reference, and the caller another. */
+/* Called by lua_pcall, so that the caller can release the memory on an error.
+   On success the buffer holds the caller's reference, and the caller gets a
+   new one. */
 static int import_push(lua_State *L) {
   const Import *i = lua_touserdata(L, 1);
   lze_push_shared(L, i->context, &i->like, i->type,

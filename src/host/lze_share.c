@@ -19,10 +19,11 @@
 
 static pthread_mutex_t token_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* What a buffer shows, on its way to another state. */
+/* The contents of a buffer on its way to another state. */
 typedef struct Token {
   uint64_t id;
-  lze_Storage storage;          /* what it is like; `memory` is a reference */
+  lze_Storage storage;          /* a description; it holds a reference to
+                                   `memory` */
   const lze_Type *type;
   size_t offset;
   lua_Integer count;
@@ -41,7 +42,8 @@ static void token_add(Token *t) {
   pthread_mutex_unlock(&token_lock);
 }
 
-/* Take a token out, so that no other thread can; NULL when there is none. */
+/* Removes and returns a token, so that no other thread can use it; NULL if not
+   found. */
 static Token *token_take(uint64_t id) {
   pthread_mutex_lock(&token_lock);
   Token **link = &tokens;
@@ -80,9 +82,9 @@ uint64_t lze_export(lua_State *L, int arg) {
   return t->id;
 }
 
-/* In a protected call: the buffer of a token, in this state's context over the
-   native one of its memory.  The buffer gets the token's reference, which gets
-   another: what comes later may still fail. */
+/* Called by lua_pcall: pushes a token's buffer, in this state's context over
+   the native context of the memory. The buffer holds the token's reference,
+   and the token gets a new one, because later steps may still fail. */
 static int token_import(lua_State *L) {
   Token *t = lua_touserdata(L, 1);
   const lze_DeviceInfo *d = t->storage.device;
@@ -112,9 +114,9 @@ void lze_push_import(lua_State *L, uint64_t token) {
   }
 }
 
-/* lze.import(token [, options]) -> buffer, on memory that a state exported
-   with x:export: of this process, in a context that both share, which uses the
-   token up; or of another. */
+/* lze.import(token [, options]) -> buffer on memory that a state exported with
+   x:export. If that state is in this process, both share the context, and the
+   token cannot be used again. It may also be in another process. */
 static int core_import(lua_State *L) {
   lua_settop(L, 2);
   if (lua_type(L, 1) == LUA_TSTRING) return lze_push_process_import(L, 1, 2);

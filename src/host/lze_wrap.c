@@ -1,10 +1,10 @@
 /*
- * lze_wrap.c - native objects of the host program as objects of lze.
+ * lze_wrap.c - the host program's native objects as lze objects.
  * SPDX-License-Identifier: MIT
  *
- * Nothing that is wrapped is ever destroyed here: the host must keep it until
- * lze has let go of it.  What Level Zero says of a handle is checked;
- * a pointer that is not a handle at all cannot be told from a good one.
+ * lze never destroys a wrapped object: the host must keep it until lze has
+ * released it. lze checks the properties that Level Zero reports of a handle,
+ * but cannot detect a pointer that is not a handle.
  */
 #include "base/lze_guard.h"
 #include "base/lze_open.h"
@@ -25,8 +25,8 @@ static const char *const wrap_keys[] = {"buffer", "context", "count",
                                         "device", "driver", "event", "queue",
                                         "type",   NULL};
 
-/* The handle at option `key` of the table at 1, or NULL when there is none.
-   Only a light userdata will do. */
+/* Returns the handle in option `key` of the table at 1, or NULL if absent. The
+   value must be a light userdata. */
 static void *wrap_handle(lua_State *L, const char *key) {
   int type = lze_getoption(L, 1, key);
   if (type == LUA_TNIL) {
@@ -52,8 +52,8 @@ static const lze_DeviceInfo *system_find(const lze_System *s,
   return NULL;
 }
 
-/* The device at option `device`: a native handle, a device or a selector.
-   [-0, +2 at most] keep it alive. */
+/* Returns the device in option `device`: a native handle, a device or a
+   selector. The values pushed keep it alive. [-0, +2 at most] */
 static const lze_DeviceInfo *wrap_device(lua_State *L) {
   int type = lze_getoption(L, 1, "device");
   const lze_DeviceInfo *d;
@@ -70,8 +70,8 @@ static const lze_DeviceInfo *wrap_device(lua_State *L) {
   return d;
 }
 
-/* A place for a native object that belongs to a context. [-0, +3 at most] keep
-   it alive. */
+/* Returns the device and context for a native object that belongs to a
+   context. The values pushed keep them alive. [-0, +3 at most] */
 static lze_Context *wrap_place(lua_State *L, const lze_DeviceInfo **device) {
   *device = wrap_device(L);
   lze_Context *c = lze_push_device_context(L, *device);
@@ -79,12 +79,13 @@ static lze_Context *wrap_place(lua_State *L, const lze_DeviceInfo **device) {
   return c;
 }
 
-/* Raise for options that the form does not take. */
+/* Raises if there are options that the form does not accept. */
 static void wrap_only(lua_State *L, const char *form,
                       const char *const *known) {
   lua_pushnil(L);
   while (lua_next(L, 1)) {
-    const char *key = lua_tostring(L, -2); /* lze_check_keys: a string */
+    const char *key = lua_tostring(L, -2); /* a string, as lze_check_keys has
+                                              verified */
     int i = 0;
     while (known[i] != NULL && strcmp(known[i], key) != 0) i++;
     if (known[i] == NULL)
@@ -93,8 +94,8 @@ static void wrap_only(lua_State *L, const char *form,
   }
 }
 
-/* {driver = p, device = p, context = p}: a device whose context is the host's.
-   driver may be left out, because the device has one. */
+/* {driver = p, device = p, context = p}: a device in the host's context.
+   `driver` is optional, because the device implies it. */
 static int wrap_context(lua_State *L) {
   static const char *const keys[] = {"context", "device", "driver", NULL};
   wrap_only(L, "context", keys);
@@ -234,7 +235,8 @@ static int wrap_event(lua_State *L) {
    lze.wrap {queue = p, device = dev} -> queue
    lze.wrap {buffer = p, type = name, count = n, device = dev} -> buffer
    lze.wrap {event = p, device = dev} -> event
-   Native handles, as light userdata, of the host's; it goes on owning them. */
+   The handles are native handles, as light userdata; the host still owns
+   them. */
 int lze_wrap(lua_State *L) {
   static const struct {
     const char *key;
