@@ -22,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A compiler that takes longer is stuck: whole libraries take seconds. */
+/* A compiler that takes longer has hung: even whole libraries take seconds. */
 #define TOOL_SECONDS 120
 
 static const char install[] =
@@ -31,30 +31,31 @@ static const char install[] =
     "Debian 13: apt install clang-18 llvm-spirv-18). A clang with a SPIR-V "
     "back end of its own, or Intel's libocloc, will do as well";
 
-/* The ways from OpenCL C to SPIR-V, the best first: drivers are made for what
-   llvm-spirv writes, and libocloc may lose what the source says of
+/* The ways from OpenCL C to SPIR-V, the best first: drivers expect the output
+   of llvm-spirv, and libocloc may lose the source's information on
    arguments. */
 typedef enum Way { WAY_TRANSLATOR, WAY_CLANG, WAY_OCLOC, WAY_NONE } Way;
 
-/* The words of LZE_COMPILER, in that order. */
+/* The corresponding words of LZE_COMPILER. */
 static const char *const way_words[] = {"llvm-spirv", "clang", "ocloc", NULL};
 
-/* libocloc's two entry points, by its documentation. */
+/* The two entry points of libocloc, from its documentation. */
 typedef int (*OclocInvoke)(unsigned, const char **, uint32_t, const uint8_t **,
                            const uint64_t *, const char **, uint32_t,
                            const uint8_t **, const uint64_t *, const char **,
                            uint32_t *, uint8_t ***, uint64_t **, char ***);
 typedef int (*OclocFree)(uint32_t *, uint8_t ***, uint64_t **, char ***);
 
-/* The tools found, and what has to be freed; at once when Lua raises, as who
-   compiles the same would wait for the lock. */
+/* The tools found, and resources to free. They are freed at once if Lua
+   raises: another process that compiles the same source would otherwise wait
+   for the lock. */
 typedef struct Work {
   lua_State *L;
   bool interrupted;             /* by an error, which is on the stack */
   Way way;
   char clang[256], translator[256];
   void *ocloc;                  /* the library */
-  int lock;                     /* of what is compiled, for the cache */
+  int lock;                     /* locks the source's cache entry */
   tool_text log;
   unsigned char *llvm, *spirv, *kept_log;
 } Work;
@@ -76,7 +77,7 @@ static int work_gc(lua_State *L) {
 
 static const char work_key; /* the registry key of its metatable */
 
-/* The tool_watch of all tools: a debug hook may interrupt them. */
+/* The tool_watch of all tools: lets a debug hook interrupt them. */
 static bool work_watch(void *of) {
   Work *w = of;
   w->interrupted = lze_run_hook(w->L) != LUA_OK;
@@ -96,11 +97,11 @@ static unsigned char *work_run(Work *w, char *const *arguments,
   return output;
 }
 
-/* --- what there is ------------------------------------------------------ */
+/* --- finding the tools -------------------------------------------------- */
 
-/* clang and llvm-spirv: the oldest pair from 15 on (14 fails on ordinary
-   code), because the typed pointers of the LLVMs before 17 let a reader of the
-   SPIR-V know what an argument points to. */
+/* Finds clang and llvm-spirv: the oldest pair starting with 15 (14 fails on
+   ordinary code). LLVM before 17 has typed pointers, from which a reader of
+   the SPIR-V learns what an argument points to. */
 static bool find_translator(Work *w) {
   for (int v = 15; v <= 40; v++)
     if (tool_find("clang", (unsigned)v, w->clang, sizeof w->clang) == v &&
@@ -110,7 +111,8 @@ static bool find_translator(Work *w) {
   return false;
 }
 
-/* Whether a clang has the target spirv64; its answer is kept. */
+/* Returns true if a clang has the target spirv64; caches clang's list of
+   targets. */
 static bool clang_writes_spirv(Work *w) {
   cache_key key = CACHE_KEY_INIT;
   size_t size;
@@ -128,8 +130,8 @@ static bool clang_writes_spirv(Work *w) {
   return found;
 }
 
-/* A clang whose LLVM writes SPIR-V: LZE_CLANG, else the newest, because the
-   back end is young. */
+/* Finds a clang whose LLVM writes SPIR-V: LZE_CLANG, else the newest, because
+   this back end is young. */
 static bool find_clang(Work *w) {
   const char *given = secure_getenv("LZE_CLANG");
   if (given != NULL && *given != '\0') {
@@ -144,14 +146,14 @@ static bool find_clang(Work *w) {
   return false;
 }
 
-/* libocloc, as the dynamic linker finds it, but not in a relative place. */
+/* Finds libocloc with the dynamic linker, but not under a relative path. */
 static bool find_ocloc(Work *w) {
   struct link_map *map;
   w->ocloc = dlopen("libocloc.so", RTLD_NOW | RTLD_LOCAL);
   if (w->ocloc == NULL) return false;
   if (dlinfo(w->ocloc, RTLD_DI_LINKMAP, &map) == 0 && *map->l_name == '/' &&
       strlen(map->l_name) < sizeof w->clang) {
-    strcpy(w->clang, map->l_name); /* for the key of the cache */
+    strcpy(w->clang, map->l_name); /* for the cache key */
     return true;
   }
   dlclose(w->ocloc);
@@ -159,7 +161,7 @@ static bool find_ocloc(Work *w) {
   return false;
 }
 
-/* Find the way that LZE_COMPILER names, else the first that there is. */
+/* Finds the compiler that LZE_COMPILER names, else the best available one. */
 static void tools_find(lua_State *L, Work *w, const char *name) {
   static bool (*const find[])(Work *) = {find_translator, find_clang,
                                          find_ocloc};
@@ -185,7 +187,7 @@ static void tools_find(lua_State *L, Work *w, const char *name) {
   lze_fail_word(L, name, "clang", "NOT_FOUND", NULL, "%s", install);
 }
 
-/* The command line, its strings anchored on the stack. */
+/* A command line; its strings are anchored on the stack. */
 typedef struct Arguments {
   char **v;
   size_t n, capacity;
@@ -197,15 +199,15 @@ static void arguments_add(lua_State *L, Arguments *a, const char *s) {
   a->v[a->n] = NULL;
 }
 
-/* [-0, +1] which holds them. */
+/* Returns a new one and pushes its memory. [-0, +1] */
 static Arguments arguments_new(lua_State *L) {
   enum { CAPACITY = 256 };
   return (Arguments){lua_newuserdatauv(L, (CAPACITY + 1) * sizeof(char *), 0),
                      0, CAPACITY};
 }
 
-/* Each string of the array in option `key` of the table at t, with `before` in
-   front of it. */
+/* Adds each string of the array in option `key` of the table at `t`, preceded
+   by `before`. */
 static void options_add(lua_State *L, int t, const char *key, Arguments *a,
                         const char *before) {
   if (!lze_opt_table(L, t, key)) return;
@@ -223,7 +225,7 @@ static void options_add(lua_State *L, int t, const char *key, Arguments *a,
   }
 }
 
-/* Whether a macro may have that name: NAME, or NAME(a, b). */
+/* Returns true if a macro may have this name: NAME, or NAME(a, b). */
 static bool macro_name(const char *s) {
   static const char letters[] = "abcdefghijklmnopqrstuvwxyz"
                                 "ABCDEFGHIJKLMNOPQRSTUVWXYZ_";
@@ -235,8 +237,8 @@ static bool macro_name(const char *s) {
   return *s == '\0' || (end != NULL && end[1] == '\0');
 }
 
-/* The number at `index` as OpenCL C has it: all of its digits, and a point
-   whatever the locale is. */
+/* Writes the number at `index` as OpenCL C: with all digits, and with a point
+   in any locale. */
 enum { NUMBER_BYTES = 40 };
 static void number_text(lua_State *L, int index, char text[NUMBER_BYTES]) {
   if (lua_isinteger(L, index)) {
@@ -258,8 +260,8 @@ static void number_text(lua_State *L, int index, char text[NUMBER_BYTES]) {
   else if (text[point] != 'e') text[point] = '.';
 }
 
-/* {NAME = value, ...}: -DNAME=value, in the order of the names so that equal
-   tables are equal to the cache. */
+/* {NAME = value, ...}: adds -DNAME=value, sorted by name so that equal tables
+   have the same cache key. */
 static void defines_add(lua_State *L, int t, Arguments *a) {
   if (!lze_opt_table(L, t, "defines")) return;
   int table = lua_gettop(L);
@@ -293,7 +295,7 @@ static void defines_add(lua_State *L, int t, Arguments *a) {
                       "expected, got %s", name, lze_describe(L, -1));
     }
     arguments_add(L, a, lua_tostring(L, -1));
-    /* Keep the string below the key that lua_next needs on the top. */
+    /* Move the string below the key; lua_next needs the key on the top. */
     lua_replace(L, -2);
     lua_insert(L, -2);
   }
@@ -305,9 +307,10 @@ static void defines_add(lua_State *L, int t, Arguments *a) {
     }
 }
 
-/* --- what can be kept ---------------------------------------------------- */
+/* --- what can be cached -------------------------------------------------- */
 
-/* The bytes of a line's end that the preprocessor joins, or 0. */
+/* Returns the length of a line splice (a backslash and line end that the
+   preprocessor removes), or 0. */
 static size_t splice_at(const char *p) {
   size_t n = *p == '\\' ? 1 : strncmp(p, "?\?/", 3) == 0 ? 3 : 0;
   if (n == 0) return 0;
@@ -315,7 +318,7 @@ static size_t splice_at(const char *p) {
   return p[n] == '\n' ? n + 1 : 0;
 }
 
-/* What follows blanks and comments. */
+/* Skips blanks and comments. */
 static const char *after_blanks(const char *p) {
   for (;;) {
     p += strspn(p, " \t\v\f\r");
@@ -330,8 +333,8 @@ static bool starts(const char *s, const char *with) {
   return strncmp(s, with, strlen(with)) == 0;
 }
 
-/* Whether what a text compiles to may depend on files that no key sees, or on
-   the time. [-0, +0] */
+/* Returns true if the result of compiling the text may depend on files that
+   are not in the cache key, or on the time. [-0, +0] */
 static bool text_depends(lua_State *L, const char *text) {
   static const char *const words[] = {"__has_include", "__has_embed",
                                       "__DATE__", "__TIME", NULL};
@@ -356,7 +359,7 @@ static bool text_depends(lua_State *L, const char *text) {
   return depends;
 }
 
-/* Whether an option of the compiler reads no file by itself. */
+/* Returns true if a compiler option by itself reads no file. */
 static bool option_reads_nothing(const char *option) {
   static const char *const known[] = {"-D", "-U", "-I", "-O", "-w", "-cl-",
                                       "-std=", NULL};
@@ -366,7 +369,7 @@ static bool option_reads_nothing(const char *option) {
           starts(option, "-m")) && strpbrk(option, ",=/@") == NULL;
 }
 
-/* Whether the same source and options always give the same result. */
+/* Returns true if the same source and options always give the same result. */
 static bool is_cacheable(lua_State *L, const char *source,
                          const Arguments *options) {
   if (getenv("CCC_OVERRIDE_OPTIONS") != NULL || text_depends(L, source))
@@ -378,7 +381,8 @@ static bool is_cacheable(lua_State *L, const char *source,
   return true;
 }
 
-/* `tool` is what scripts know it as, whatever its file is called. */
+/* Raises a compilation error. `tool` is the name that scripts use, independent
+   of its file name. */
 static int compile_fail(lua_State *L, const char *name, const char *tool,
                         Work *w, const char *message) {
   if (w->interrupted) lua_error(L);
@@ -395,9 +399,9 @@ static const char broken[] = "the source does not compile";
 static const char untranslated[] =
     "the compiler's result cannot be translated";
 
-/* The command line of clang, but for what goes in and out: -O0 without optnone,
-   as optimised code is what llvm-spirv cannot always translate, and the
-   device's own compiler optimises. */
+/* Adds clang's arguments except those for input and output. Uses -O0 without
+   optnone: llvm-spirv cannot always translate optimised code, and the device's
+   compiler optimises. */
 static void clang_arguments(lua_State *L, Work *w, const char *standard,
                             Arguments *a) {
   static const char *const fixed[] = {"-O0", "-Xclang", "-disable-O0-optnone",
@@ -411,7 +415,7 @@ static void clang_arguments(lua_State *L, Work *w, const char *standard,
   arguments_add(L, a, standard);
 }
 
-/* Run clang with these arguments and, for this time, those. */
+/* Runs clang with these arguments, plus `more` for this run only. */
 static unsigned char *run_clang(lua_State *L, Work *w, Arguments *a,
                                 const char *const *more, const void *input,
                                 size_t input_size, size_t *size) {
@@ -422,8 +426,8 @@ static unsigned char *run_clang(lua_State *L, Work *w, Arguments *a,
   return made;
 }
 
-/* LLVM's own writer drops what arguments are, so what clang says of them is
-   read between the two halves of its work. */
+/* LLVM's own SPIR-V writer drops the description of arguments, so we read
+   clang's output between the two steps. */
 static void compile_clang(lua_State *L, Work *w, const char *name,
                           Arguments *a, const char *input, size_t input_size,
                           size_t *size) {
@@ -454,8 +458,8 @@ static void compile_clang(lua_State *L, Work *w, const char *name,
                                           size));
 }
 
-/* All options as one string, " -DA=1 -I/b", for who cuts it at blanks.
-   [-0, +1] */
+/* Pushes all options as one string, " -DA=1 -I/b", for a compiler that splits
+   it at blanks. [-0, +1] */
 static const char *options_join(lua_State *L, const Arguments *options,
                                 const char *who) {
   luaL_Buffer b;
@@ -472,9 +476,9 @@ static const char *options_join(lua_State *L, const Arguments *options,
   return lua_tostring(L, -1);
 }
 
-/* The command line of ocloc.  It demands a device even for SPIR-V, which does
-   not depend on it: an old one that all its releases know, where the device is
-   none of Intel's. */
+/* Adds ocloc's arguments. It requires a device even for SPIR-V, which does not
+   depend on one: if the device is not Intel's, we name an old one that all its
+   releases support. */
 static void ocloc_arguments(lua_State *L, const lze_DeviceInfo *device,
                             const char *standard, const Arguments *options,
                             Arguments *a) {
@@ -489,7 +493,7 @@ static void ocloc_arguments(lua_State *L, const lze_DeviceInfo *device,
     arguments_add(L, a, lua_pushstring(L, id));
   } else {
     arguments_add(L, a, "tgllp");
-    /* which has none */
+    /* tgllp does not have fp64 */
     if (device->module.flags & ZE_DEVICE_MODULE_FLAG_FP64) {
       arguments_add(L, a, "-internal_options");
       arguments_add(L, a, "-cl-ext=+cl_khr_fp64");
@@ -512,7 +516,7 @@ static void compile_ocloc(lua_State *L, Work *w, const char *name,
     lze_fail_word(L, name, "libocloc.so", "NOT_FOUND", NULL,
                   "%s lacks oclocInvoke or oclocFreeOutput", w->clang);
   const uint8_t *source = (const uint8_t *)input;
-  uint64_t length = input_size + 1; /* it reads on to a zero */
+  uint64_t length = input_size + 1; /* it reads up to the zero byte */
   const char *file = "source.cl";
   uint32_t count = 0;
   uint8_t **data = NULL;
@@ -533,9 +537,10 @@ static void compile_ocloc(lua_State *L, Work *w, const char *name,
   if (w->spirv == NULL) compile_fail(L, name, "libocloc.so", w, broken);
 }
 
-/* Read the options std, defines, include and flags of the table at t (0:
-   none), all but the first into `options`. Returns "-cl-std=...", or "" where
-   neither the table nor `standard` says. [-0, +n] keep the strings alive. */
+/* Reads the options std, defines, include and flags of the table at `t` (0: no
+   table); stores all except std in `options`. Returns "-cl-std=...", or "" if
+   neither the table nor `standard` gives one. The values pushed keep the
+   strings alive. [-0, +n] */
 static const char *options_read(lua_State *L, int t, const char *standard,
                                 Arguments *options) {
   const char *given = lze_opt_string(L, t, "std");
@@ -558,8 +563,8 @@ const char *lze_compile_flags(lua_State *L, int t) {
   return lua_tostring(L, -1);
 }
 
-/* In a protected call: the name, the device, the work, the source and nil or
-   the table of options.  Returns the SPIR-V and the log. */
+/* Called by lua_pcall with the name, the device, the work, the source, and nil
+   or the table of options. Returns the SPIR-V and the log. */
 static int compile_body(lua_State *L) {
   enum { NAME = 1, DEVICE, WORK, SOURCE, OPTIONS };
   const char *name = lua_touserdata(L, NAME);
@@ -580,7 +585,7 @@ static int compile_body(lua_State *L) {
 
   cache_key key = CACHE_KEY_INIT;
   cache_key_add(&key, source, source_size);
-  cache_key_add(&key, name, strlen(name)); /* it is in the log */
+  cache_key_add(&key, name, strlen(name)); /* the log contains it */
   for (size_t i = 0; i < a.n; i++) cache_key_add(&key, a.v[i], strlen(a.v[i]));
   cache_key_add_file(&key, w->clang);
   cache_key_add_file(&key, w->translator);
@@ -589,7 +594,7 @@ static int compile_body(lua_State *L) {
   size_t size = 0, log_size;
   if (cacheable) w->spirv = cache_read("spv", &key, &size);
   if (cacheable && w->spirv == NULL) {
-    /* One of the processes that want it compiles it, the others wait. */
+    /* One process compiles it; others that need it wait. */
     w->lock = cache_lock(&key, TOOL_WAITING * TOOL_SECONDS, work_watch, w);
     if (w->interrupted) compile_fail(L, name, "clang", w, broken);
     w->spirv = cache_read("spv", &key, &size);
@@ -601,7 +606,7 @@ static int compile_body(lua_State *L) {
       tool_text_add(&w->log, "%.*s", (int)log_size, (char *)w->kept_log);
   } else {
     lze_expect_module(device->driver);
-    /* Diagnostics then count the user's lines, under the user's name. */
+    /* Makes diagnostics use the user's line numbers and name. */
     lua_pushfstring(L, "#line 1 \"%s\"\n", name);
     lua_pushvalue(L, SOURCE);
     lua_concat(L, 2);
@@ -643,8 +648,8 @@ void lze_compile(lua_State *L, int source, int t, const char *name,
 }
 
 /* lze.cache([clear]) -> {directory, entries, bytes}
-   What is kept on disk (directory is nil where nothing is); clear = "clear"
-   removes it all first. */
+   Describes the cache on disk (directory is nil if nothing can be cached);
+   clear = "clear" first removes all entries. */
 static int core_cache(lua_State *L) {
   lua_settop(L, 1);
   bool clear = !lua_isnil(L, 1);
@@ -661,7 +666,7 @@ static int core_cache(lua_State *L) {
   lua_pushinteger(L, (lua_Integer)bytes);
   lua_setfield(L, -2, "bytes");
   char *directory = cache_directory();
-  /* Copied first, so that nothing is leaked if Lua runs out of memory. */
+  /* Copied first, so that nothing leaks if Lua runs out of memory. */
   char text[4096] = "";
   if (directory != NULL) snprintf(text, sizeof text, "%s", directory);
   free(directory);

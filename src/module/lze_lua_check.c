@@ -1,8 +1,8 @@
 /*
- * lze_lua_check.c - k:check and LZE_CHECK=lua: a Lua kernel's function itself.
+ * lze_lua_check.c - k:check and LZE_CHECK=lua: run a Lua kernel's function.
  * SPDX-License-Identifier: MIT
  *
- * lua/check.lua runs it, with a coroutine for each work-item of a group.
+ * lua/check.lua runs it, with one coroutine for each work-item of a group.
  */
 #include "module/lze_lua_check.h"
 #include "base/lze_embed.h"
@@ -28,7 +28,7 @@ static int check_elements(lua_State *L) {
   return 1;
 }
 
-/* flat(v) -> the buffer of a buffer or contiguous array, and the array's shape;
+/* flat(v) -> the buffer of a buffer or contiguous array, and an array's shape;
    or nil */
 static int check_flat(lua_State *L) {
   lua_settop(L, 1);
@@ -40,13 +40,14 @@ static int check_flat(lua_State *L) {
   return 2;
 }
 
-/* is_lua(v) -> whether it is a function written in Lua */
+/* is_lua(v) -> true if it is a function written in Lua */
 static int check_is_lua(lua_State *L) {
   lua_pushboolean(L, lua_isfunction(L, 1) && !lua_iscfunction(L, 1));
   return 1;
 }
 
-/* copy_function(f) -> f with upvalues of its own, all nil, and their count */
+/* copy_function(f) -> a copy of f with new upvalues, all nil, and their
+   count */
 static int check_copy_function(lua_State *L) {
   size_t size;
   int count = 0;
@@ -54,7 +55,7 @@ static int check_copy_function(lua_State *L) {
   const char *bytes = lze_push_chunk(L, &size);
   if (luaL_loadbufferx(L, bytes, size, "=?", "b") != LUA_OK)
     return lua_error(L);
-  /* Loading makes the first one the global table. */
+  /* Loading sets the first one to the global table. */
   while (lua_pushnil(L), lua_setupvalue(L, -2, count + 1) != NULL) count++;
   lua_pop(L, 1);
   lua_pushinteger(L, count);
@@ -75,13 +76,13 @@ static int check_set_upvalue(lua_State *L) {
   return 0;
 }
 
-/* Hooks of the program are its main thread's: let these run now and then. */
+/* The program's hooks belong to its main thread: lets them run regularly. */
 static void pause_thread(lua_State *L1, lua_Debug *ar) {
   (void)ar;
   if (lua_isyieldable(L1)) lua_yield(L1, 0);
 }
 
-/* thread(f) -> a coroutine of it */
+/* thread(f) -> a coroutine that runs f */
 static int check_thread(lua_State *L) {
   enum { INSTRUCTIONS = 100000 };
   lua_State *L1 = lua_newthread(L);
@@ -91,9 +92,9 @@ static int check_thread(lua_State *L) {
   return 1;
 }
 
-/* go(thread, ...) -> where it waits at a barrier, and by which calls it came
-   there | nil, what it raised | nil.
-   That memory ran out is no finding about the function: it is raised. */
+/* go(thread, ...) -> the position of the barrier where it waits, and the calls
+   that led there | nil, the error it raised | nil.
+   If memory runs out, raises: that is not a finding about the function. */
 static int check_go(lua_State *L) {
   lua_State *L1 = lua_tothread(L, 1);
   int count = lua_gettop(L) - 1, results, status;
@@ -115,8 +116,8 @@ static int check_go(lua_State *L) {
   return 2;
 }
 
-/* checking(b): from now on the functions of lze.work are those of a work-item,
-   or no longer; within(n): a check begins, 1, or ends, -1. */
+/* checking(b): sets whether the functions of lze.work act as in a work-item.
+   within(n): counts nested checks; n is 1 when one begins, -1 when it ends. */
 static int check_checking(lua_State *L) {
   lze_state(L)->work_item = lua_toboolean(L, 1);
   return 0;
@@ -127,13 +128,13 @@ static int check_within(lua_State *L) {
   return 0;
 }
 
-/* reports() -> how many accesses outside launches have raised so far */
+/* reports() -> how many out-of-range accesses launches have raised so far */
 static int check_reports(lua_State *L) {
   lua_pushinteger(L, (lua_Integer)lze_state(L)->reports);
   return 1;
 }
 
-/* has_double(kernel) -> whether its device computes in double */
+/* has_double(kernel) -> true if its device supports double */
 static int check_has_double(lua_State *L) {
   const lze_Kernel *k = lze_kernel_last(L, 1);
   lua_pushboolean(L, (k->module->device->module.flags &
@@ -172,8 +173,8 @@ static const lze_Script script = {"lze check.lua", check_text,
 
 bool lze_is_work_item(lua_State *L) { return lze_state(L)->work_item; }
 
-/* Push text that is the same for the same calls: the instruction that each
-   active function is at, from the caller of this one on. [-0, +1] */
+/* Pushes a text that identifies the current calls: the current instruction of
+   each active function, starting with this one's caller. [-0, +1] */
 static void push_calls(lua_State *L) {
   luaL_Buffer b;
   lua_Debug ar;
@@ -206,17 +207,18 @@ void lze_work_item_atomic(lua_State *L, bool begins) {
 
 /* --- k:check -------------------------------------------------------------- */
 
-/* k:check(range | launch_table, ...) -> report
-   Runs the function itself on copies of the buffers, one coroutine a work-item,
-   group by group; where that finds nothing, also the device, in double where it
-   has it, and as a launch would.  report.findings: an array of texts, each with
-   file and line: indices outside, cells that are read before they are written,
-   races, barriers that not all reach, integers divided by zero, and results
-   that differ from Lua's (of + - * / // % sqrt, comparisons and integers in a
-   bit, of other functions beyond OpenCL's limits).  report.ok: there are none.
-   report.worst: the largest relative error of the launch as asked, and
-   report.worst_at: of which element.  What the script's buffers hold does not
-   change.  Raises where a launch with these arguments would be refused. */
+/* k:check(range | launch_table, ...) -> report Runs the function itself on
+   copies of the buffers, with one coroutine per work-item, group by group. If
+   that finds nothing, also runs it on the device, in double if the device
+   supports it, and as a launch would. report.findings is an array of texts,
+   each with file and line: indices out of range, cells read before they are
+   written, races, barriers that only some work-items reach, integer divisions
+   by zero, and results that differ from Lua's (for + - * / // % sqrt,
+   comparisons and integers: in any bit; for other functions: by more than
+   OpenCL allows). report.ok: true if there are no findings. report.worst: the
+   largest relative error of the launch as requested; report.worst_at: the
+   element that has it. The script's buffers do not change. Raises if a launch
+   with these arguments would be refused. */
 static int kernel_check(lua_State *L) {
   const lze_KernelBox *b = lze_check_box(L, 1, lze_kernel_kind);
   if (!b->is_lua) luaL_error(L, "%s is not made of a Lua function", b->name);
@@ -235,7 +237,7 @@ void lze_lua_check_launch(lua_State *L, int kernel, int range, int count) {
 static const lze_Method methods[] = {{"check", kernel_check, LZE_HOT},
                                      {NULL, NULL, LZE_HOT}};
 
-/* After lze_open_kernel, whose kind this adds to. */
+/* Call it after lze_open_kernel, because it extends that kind. */
 void lze_open_lua_check(lua_State *L) {
   lze_add_methods(L, lze_kernel_kind, methods);
 }

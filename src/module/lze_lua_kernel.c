@@ -2,12 +2,13 @@
  * lze_lua_kernel.c - kernels made of Lua functions.
  * SPDX-License-Identifier: MIT
  *
- * The userdata's first user value is a table that keeps what C points to: the
- * function at 1, the signature at 0 if it has one, and for each variant, at a
- * slot from FIRST_SLOT on, its kernel.  At the slot's negative is a table, by
- * lightuserdata, of the strings that the variant captures and of the functions
- * that it reaches through captures.  For launches the function is the second,
- * too, and the third is the kernel of the last variant.
+ * The userdata's first user value is a table that keeps objects that C points
+ * to: the function at 1, the signature at 0 if there is one, and each
+ * variant's kernel at a slot, starting with FIRST_SLOT. The negative slot
+ * holds a table, indexed by lightuserdata, of the strings that the variant
+ * captures and of the functions that it reaches through captures. For fast
+ * launches, the second user value is also the function, and the third is the
+ * kernel of the last variant.
  */
 #include "module/lze_lua_kernel.h"
 #include "base/lze_array.h"
@@ -30,45 +31,49 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* So many variants are kept; the one that was not used for longest goes. */
+/* At most this many variants are kept; the least recently used one is
+   dropped. */
 enum { MOST_VARIANTS = 16 };
 enum { AT_SIGNATURE = 0, AT_FUNCTION = 1, PENDING_SLOT = 1, FIRST_SLOT = 2 };
 enum { OWN_VALUE = 1, FUNCTION_VALUE, LAST_VALUE };
 enum { MOST_ARGUMENTS = 250 };
-/* What a plain launch runs, in as few instructions as can be. */
+/* Keeps the path of a plain launch as short as possible. */
 #define NOINLINE __attribute__((noinline))
 
 typedef struct Variant {
-  lze_KernelBox *box;           /* kept by the kernel's table, at `slot` */
+  lze_KernelBox *box;           /* kept alive by the kernel's table, at
+                                   `slot` */
   int slot;
-  int dims;                     /* of the range that are parameters */
-  int count;                    /* of arguments */
-  lzc_kind *kinds;              /* theirs: a buffer, array, integer or real */
+  int dims;                     /* leading parameters that are indices */
+  int count;                    /* number of arguments */
+  lzc_kind *kinds;              /* of the arguments: a buffer, array, integer
+                                   or real */
   const lze_Type **types;       /* of buffers and arrays */
-  const void **seen;            /* buffers that it took, and when that was, as
-                                   the state's buffers_gone counts */
+  const void **seen;            /* buffers accepted before, valid while the
+                                   state's buffers_gone equals seen_at */
   uint64_t seen_at;
-  unsigned *ranks;              /* likewise */
-  bool checked;                 /* its accesses, which it reports */
-  bool int32;                   /* its integers are of 32 bits */
-  lzc_result *result;           /* hidden arguments, and what was compiled in */
-  const lzc_fixed **checks;     /* what a launch must look at of that */
+  unsigned *ranks;              /* of buffers and arrays */
+  bool checked;                 /* its accesses are checked and reported */
+  bool int32;                   /* its integers have 32 bits */
+  lzc_result *result;           /* hidden arguments, and compiled-in values */
+  const lzc_fixed **checks;     /* the compiled-in values that each launch must
+                                   check */
   size_t check_count;
-  uint64_t used;                /* when */
+  uint64_t used;                /* time of the last use, in LuaKernel.uses */
 } Variant;
 
 typedef struct LuaKernel {
-  lze_KernelBox head;           /* without a kernel */
-  Variant *last;                /* the one that was used last, or NULL */
-  Variant *plain;               /* the same where it is plain, or NULL */
+  lze_KernelBox head;           /* its `kernel` is NULL */
+  Variant *last;                /* the one used last, or NULL */
+  Variant *plain;               /* the same if it is plain, or NULL */
   Variant **variants;
   uint32_t count, capacity;
-  Variant *pending;             /* that is being made, or NULL */
+  Variant *pending;             /* being compiled, or NULL */
   uint64_t uses;
   lzc_summary *summary;
-  lzc_value *declared;          /* the arguments that a signature states */
+  lzc_value *declared;          /* the arguments that a signature declares */
   int declared_count;           /* -1 without a signature */
-  lzc_options options;          /* bounds: for launches only */
+  lzc_options options;          /* `bounds` applies only to launches */
   char name[56];
 } LuaKernel;
 
@@ -104,14 +109,15 @@ static void variant_free(Variant *v) {
   free(v);
 }
 
-/* --- values that the compiler asks for ------------------------------------ */
+/* --- values that the compiler requests
+   ------------------------------------- */
 
 static bool element_of(const lze_Type *t, lzc_element *element) {
   return t->lanes == 1 && lzc_element_find(t->name, strlen(t->name), element);
 }
 
-/* How many indices what is at `index` takes, of which `b` is the buffer: 1 of a
-   buffer, 0 where the shape of an array is not that of its elements. */
+/* Returns how many indices the value at `index`, whose buffer is `b`, takes: 1
+   for a buffer, 0 if an array's shape does not match its number of elements. */
 static unsigned rank_of(lua_State *L, int index, const lze_Buffer *b) {
   if (!lze_is_array(L, index)) return 1;
   lua_Integer rank = lze_array_get(L, index, "dims") == LUA_TTABLE
@@ -139,7 +145,8 @@ static void describe_array(lua_State *L, lzc_value *out) {
     out->kind = out->rank > 1 ? LZC_ARRAY : LZC_BUFFER;
 }
 
-/* What the value on the top of the stack is, but for the bytes of functions. */
+/* Describes the value on the top of the stack, except the bytes of
+   functions. */
 static void describe(lua_State *L, lzc_value *out) {
   memset(out, 0, sizeof *out);
   if (lze_is_array(L, -1)) {
@@ -182,7 +189,7 @@ static void describe(lua_State *L, lzc_value *out) {
 }
 
 typedef struct Chunk {
-  int at;                       /* on the stack, where it is put */
+  int at;                       /* stack index for the result */
   bool begun;
   luaL_Buffer b;
 } Chunk;
@@ -192,8 +199,8 @@ static void chunk_end(lua_State *L, Chunk *c) {
   lua_replace(L, c->at);
 }
 
-/* Lua 5.5 says with NULL that it is done, before it takes from the stack what
-   has come there since; 5.4 leaves that. */
+/* Lua 5.5 passes NULL at the end, before it removes values that we pushed; 5.4
+   does not remove them and makes no last call. */
 static int chunk_add(lua_State *L, const void *bytes, size_t size,
                      void *data) {
   Chunk *c = data;
@@ -215,7 +222,7 @@ const char *lze_push_chunk(lua_State *L, size_t *size) {
   return lua_tolstring(L, -1, size);
 }
 
-/* Push the function whose capture a path of the variant at `slot` begins with.
+/* Pushes the function whose capture begins a path of the variant at `slot`.
    [-0, +1] */
 static void push_capturer(lua_State *L, int own, int slot, const lzc_path *p) {
   lua_rawgeti(L, own, p->function == NULL ? AT_FUNCTION : -slot);
@@ -224,8 +231,9 @@ static void push_capturer(lua_State *L, int own, int slot, const lzc_path *p) {
   lua_replace(L, -2);
 }
 
-/* Push what a path of the variant at `slot` reads now; nil and false where
-   there is nothing to read it of. [-0, +1] */
+/* Pushes the current value at a path of the variant at `slot`. If the path
+   leads through a value that is not a table, pushes nil and returns false.
+   [-0, +1] */
 static bool push_path(lua_State *L, int own, int slot, const lzc_path *p) {
   push_capturer(L, own, slot, p);
   if (lua_getupvalue(L, -1, (int)p->upvalue) == NULL) lua_pushnil(L);
@@ -243,25 +251,25 @@ static bool push_path(lua_State *L, int own, int slot, const lzc_path *p) {
   return true;
 }
 
-/* What a compilation keeps on the stack. */
+/* The stack indices of values that a compilation keeps. */
 typedef struct Sources {
   lua_State *L;
   int own;                      /* the kernel's table */
-  int kept;                     /* that of the pending variant in it */
-  int chunks;                   /* a table of the chunks that are read */
-  int failed;                   /* an error that was raised meanwhile, or 0 */
+  int kept;                     /* the pending variant's table in it */
+  int chunks;                   /* a table of the chunks read */
+  int failed;                   /* the error raised during compilation, or 0 */
 } Sources;
 
-/* What is asked for now. */
+/* One request of the compiler. */
 typedef struct Question {
   const lzc_path *path;
   lzc_value *out;
   bool found;
 } Question;
 
-/* Called protected, with the question and what sources name. What is read stays
-   alive: functions and strings as long as the variant, chunks as long as the
-   compilation. */
+/* Called by lua_pcall with the question and the tables of Sources. Keeps the
+   values alive: functions and strings as long as the variant, chunks as long
+   as the compilation. */
 static int answer(lua_State *L) {
   enum { OWN = 2, KEPT, CHUNKS };
   Question *q = lua_touserdata(L, 1);
@@ -277,7 +285,7 @@ static int answer(lua_State *L) {
     lua_pushvalue(L, -1);
     lua_rawsetp(L, KEPT, out->identity);
   } else if (found && out->kind == LZC_STRING) {
-    /* Not as a key: of two equal strings a table keeps one. */
+    /* Not as a key: of two equal strings a table keeps only one. */
     lua_pushvalue(L, -1);
     lua_rawsetp(L, KEPT, out->bytes);
   }
@@ -289,7 +297,8 @@ static int answer(lua_State *L) {
   return 0;
 }
 
-/* For lzc_compile, which has memory of its own: no error passes through it. */
+/* For lzc_compile, which manages its own memory: no error may pass through
+   it. */
 static bool resolve(void *data, const lzc_path *path, lzc_value *out) {
   Sources *s = data;
   lua_State *L = s->L;
@@ -306,7 +315,7 @@ static bool resolve(void *data, const lzc_path *path, lzc_value *out) {
 
 /* --- launches ------------------------------------------------------------- */
 
-/* The function's parameters, "i, x, y". [-0, +1] */
+/* Pushes the function's parameters, "i, x, y". [-0, +1] */
 static const char *push_parameters(lua_State *L, const LuaKernel *k) {
   luaL_Buffer b;
   luaL_buffinit(L, &b);
@@ -319,8 +328,8 @@ static const char *push_parameters(lua_State *L, const LuaKernel *k) {
   return lua_tostring(L, -1);
 }
 
-/* How many of the function's leading parameters are indices where `count`
-   arguments go with a range of so many dimensions: all of these, or none. */
+/* Returns how many leading parameters are indices if `count` arguments follow
+   a range of `dims` dimensions: `dims` or 0. Raises for any other number. */
 static int index_count(lua_State *L, const LuaKernel *k, int dims, int count) {
   int indices = (int)k->summary->parameters - count;
   if (indices != 0 && indices != dims)
@@ -334,8 +343,8 @@ static int index_count(lua_State *L, const LuaKernel *k, int dims, int count) {
   return indices;
 }
 
-/* Where the buffer at `index` says that a launch runs. False for what is not
-   an open buffer. */
+/* Updates the place of a launch from the buffer at `index`. Returns false if
+   that is not an open buffer. */
 static bool place_of(lua_State *L, int index, lze_Place *place) {
   const lze_Buffer *b = lze_test_buffer(L, index);
   if (b == NULL || !lze_buffer_is_open(b)) return false;
@@ -348,8 +357,8 @@ static bool place_of(lua_State *L, int index, lze_Place *place) {
   return true;
 }
 
-/* Where a launch runs: where its table says, where its buffers are or, without
-   any, where the captured ones are; else on the default device. */
+/* Returns the place of a launch: from its table, else from its buffers or, if
+   it has no buffers, from the captured ones; else the default device. */
 static lze_Place find_place(lua_State *L, const LuaKernel *k, int own,
                             const lze_Place *told, int range, int count) {
   lze_Place p = told != NULL ? *told : (lze_Place){NULL, NULL};
@@ -364,7 +373,8 @@ static lze_Place find_place(lua_State *L, const LuaKernel *k, int own,
   for (int i = range + 1; i <= range + count; i++)
     found = place_of(L, i, &p) || found;
   for (size_t i = 0; i < k->summary->path_count && !found; i++) {
-    push_path(L, own, 0, &k->summary->paths[i]); /* all of the function's own */
+    push_path(L, own, 0, &k->summary->paths[i]); /* paths that start at the
+                                                    function itself */
     found = place_of(L, -1, &p);
     lua_pop(L, 1);
   }
@@ -373,15 +383,15 @@ static lze_Place find_place(lua_State *L, const LuaKernel *k, int own,
   return p;
 }
 
-/* Returns true if the value at `at` can be given as a number that was compiled
-   as an integer, or as a real: in place of some of these no integer may be
-   given, `typed`. */
+/* Returns true if the value at `at` can be passed as a number that was
+   compiled as an integer or a real. `typed`: this real does not accept
+   integers. */
 static bool takes_number(lua_State *L, int at, bool integer, bool typed) {
   if (integer) return lua_isinteger(L, at);
   return lua_type(L, at) == LUA_TNUMBER && !(typed && lua_isinteger(L, at));
 }
 
-/* Whether a variant is one for the arguments behind the range. */
+/* Returns true if a variant accepts the arguments after the range. */
 static bool variant_takes(lua_State *L, const Variant *v,
                           const lze_Place *place, bool checked, int dims,
                           int range, int count) {
@@ -411,8 +421,8 @@ static bool variant_takes(lua_State *L, const Variant *v,
   return true;
 }
 
-/* Push the size of what is on the top of the stack, of which `b` is the buffer,
-   in a dimension from 1. [-0, +1] */
+/* Pushes the size in one dimension, from 1, of the value on the top of the
+   stack, whose buffer is `b`. [-0, +1] */
 static void push_size(lua_State *L, const lze_Buffer *b, int dimension) {
   if (rank_of(L, -1, b) < 2) {
     lua_pushinteger(L, b->count);
@@ -423,8 +433,8 @@ static void push_size(lua_State *L, const lze_Buffer *b, int dimension) {
   lua_replace(L, -2);
 }
 
-/* Raise if integers of 32 bits do not hold n, the last index of a range or the
-   size of what `name` names. */
+/* Raises if 32-bit integers cannot represent n, which is the last index of a
+   range or the size of the variable `name`. */
 static void check_int32(lua_State *L, const char *kernel, const char *what,
                         const char *name, lua_Integer n) {
   if (n > INT32_MAX)
@@ -433,8 +443,8 @@ static void check_int32(lua_State *L, const char *kernel, const char *what,
                (LUAI_UACINT)INT32_MAX);
 }
 
-/* Push a hidden argument; false where the capture is no longer of the type that
-   was compiled. [-0, +1] */
+/* Pushes a hidden argument. Returns false if the capture's type differs from
+   the compiled one. [-0, +1] */
 static bool push_hidden(lua_State *L, int own, const Variant *v,
                         const lzc_hidden *h, int range) {
   if (h->kind == LZC_HIDDEN_REPORT) {
@@ -466,8 +476,8 @@ static bool push_hidden(lua_State *L, int own, const Variant *v,
   return true;
 }
 
-/* Push a variant's hidden arguments. False, and nothing, where something that
-   was compiled in has changed. */
+/* Pushes a variant's hidden arguments. If a compiled-in value has changed,
+   pushes nothing and returns false. */
 static bool push_all_hidden(lua_State *L, int own, const Variant *v,
                             int range) {
   const lzc_result *r = v->result;
@@ -489,7 +499,8 @@ static bool push_all_hidden(lua_State *L, int own, const Variant *v,
   return true;
 }
 
-/* The variant for a launch, its hidden arguments pushed; or NULL. */
+/* Returns the variant for a launch and pushes its hidden arguments; NULL if
+   not found. */
 static Variant *find_variant(lua_State *L, LuaKernel *k, int own,
                              const lze_Place *place, bool checked, int dims,
                              int range, int count) {
@@ -509,7 +520,7 @@ static Variant *find_variant(lua_State *L, LuaKernel *k, int own,
 
 /* --- compiling ------------------------------------------------------------ */
 
-/* What compile_variant is to do; the arguments are on its stack. */
+/* The input of compile_variant; the arguments are on its stack. */
 typedef struct Request {
   LuaKernel *kernel;
   lze_Place place;
@@ -517,7 +528,7 @@ typedef struct Request {
   bool checked;
 } Request;
 
-/* What the argument at stack index `at` is, the i-th from 0. */
+/* Describes argument i, from 0, at stack index `at`. */
 static void describe_argument(lua_State *L, const Request *r, int i, int at,
                               lzc_value *out) {
   const LuaKernel *k = r->kernel;
@@ -539,7 +550,7 @@ static void describe_argument(lua_State *L, const Request *r, int i, int at,
                  ? (const char *)out->bytes : lze_describe(L, at));
 }
 
-/* Raise what was found to be wrong, all of it. */
+/* Raises an error with all findings. */
 static void raise_findings(lua_State *L, const LuaKernel *k,
                            const lzc_result *r) {
   luaL_Buffer b;
@@ -572,7 +583,7 @@ static void raise_findings(lua_State *L, const LuaKernel *k,
                 "have", (int)count, count == 1 ? "" : "s");
 }
 
-/* Whether sub-groups may have more than one work-item. */
+/* Returns true if sub-groups may have more than one work-item. */
 static bool has_sub_groups(const lze_DeviceInfo *device) {
   const ze_device_compute_properties_t *c = &device->compute;
   for (uint32_t i = 0; i < c->numSubGroupSizes; i++)
@@ -580,8 +591,9 @@ static bool has_sub_groups(const lze_DeviceInfo *device) {
   return false;
 }
 
-/* Compile for values that are known; the result is the pending variant's.
-   [-0, +some] what must be kept until it has been used. */
+/* Compiles for the described values; stores the result in the pending variant.
+   Pushes values that must stay on the stack until the result is used. [-0,
+   +some] */
 static void compile(lua_State *L, LuaKernel *k, int own,
                     const lzc_value *values, int dims, int count, bool checked,
                     const lze_DeviceInfo *device) {
@@ -634,8 +646,9 @@ static void compile(lua_State *L, LuaKernel *k, int own,
   if (v->result->words == NULL) raise_findings(L, k, v->result);
 }
 
-/* What a launch must look at of what was compiled in: numbers and buffers that
-   are hidden arguments are looked at there, and a table only has fields. */
+/* Finds the compiled-in values that a launch must check. Numbers and buffers
+   that are hidden arguments are checked as arguments, and for tables only the
+   fields matter. */
 static bool variant_find_checks(Variant *v) {
   const lzc_result *r = v->result;
   v->checks = calloc(r->fixed_count + 1, sizeof(lzc_fixed *));
@@ -650,7 +663,7 @@ static bool variant_find_checks(Variant *v) {
   return v->checks != NULL;
 }
 
-/* Find a place for one variant more, and the slot that keeps its kernel. */
+/* Makes room for another variant and returns its position. */
 static uint32_t make_room(lua_State *L, LuaKernel *k, int own) {
   uint32_t oldest = 0;
   if (k->count < MOST_VARIANTS) {
@@ -671,7 +684,7 @@ static uint32_t make_room(lua_State *L, LuaKernel *k, int own) {
   return k->count;
 }
 
-/* The first slot of the kernel's table that keeps nothing. */
+/* Returns the first unused slot of the kernel's table. */
 static int free_slot(lua_State *L, int own) {
   int slot = FIRST_SLOT;
   while (lua_rawgeti(L, own, slot) != LUA_TNIL) {
@@ -682,8 +695,8 @@ static int free_slot(lua_State *L, int own) {
   return slot;
 }
 
-/* Compile the pending variant, for the arguments from stack index 3 on.
-   [-0, +some] what must be kept until its result has been used. */
+/* Compiles the pending variant for the arguments from stack index 3 on. Pushes
+   values that must stay on the stack until the result is used. [-0, +some] */
 static Variant *make_variant(lua_State *L, const Request *r, int own) {
   LuaKernel *k = r->kernel;
   size_t n = (size_t)r->count + 1;
@@ -709,7 +722,7 @@ static Variant *make_variant(lua_State *L, const Request *r, int own) {
   return v;
 }
 
-/* Called guarded, with a Request, the kernel and the arguments: compiles a
+/* Called guarded with a Request, the kernel and the arguments: compiles a
    variant and adds it. */
 static int compile_variant(lua_State *L) {
   const Request *r = lua_touserdata(L, 1);
@@ -743,9 +756,9 @@ static int compile_variant(lua_State *L) {
   return 0;
 }
 
-/* Whether a variant was made for the numbers behind `range` and what is
-   captured now.  More exact than for a launch, where integers go into a real's
-   place. [-0, +some] */
+/* Returns true if a variant was made for the numbers after `range` and the
+   present captures. This is stricter than for a launch, where integers are
+   accepted for reals. [-0, +some] */
 static bool variant_is_of(lua_State *L, const Variant *v, int own, int range,
                           int count) {
   const lzc_result *r = v->result;
@@ -765,7 +778,7 @@ int lze_lua_kernel_gives(lua_State *L) {
   static const char *const kinds[LZC_OTHER] = {
       [LZC_INTEGER] = "integer", [LZC_REAL] = "real",
       [LZC_BOOLEAN] = "boolean", [LZC_NIL] = "nil"};
-  enum { RANGE = 2 }; /* none, and the arguments are behind it */
+  enum { RANGE = 2 }; /* no range; the arguments follow this index */
   LuaKernel *k = lua_kernel_test(L, 1);
   Request r = {k, {NULL, lze_test_device(L, RANGE)}, 0, lua_gettop(L) - RANGE,
                false};
@@ -782,7 +795,7 @@ int lze_lua_kernel_gives(lua_State *L) {
   return 2;
 }
 
-/* Raise for what is at `index`, argument i of a kernel, from 1. */
+/* Raises for the value at `index`, argument i of a kernel, from 1. */
 static void refuse_buffer(lua_State *L, const char *kernel, int i,
                           const char *name, int index) {
   luaL_error(L, "%s: argument %d (%s): a buffer of numbers or an array "
@@ -790,10 +803,10 @@ static void refuse_buffer(lua_State *L, const char *kernel, int i,
              kernel, i, name != NULL ? name : "?", lze_describe(L, index));
 }
 
-/* Raise where a signature states other arguments than are given: null, which
-   ordinary kernels take for a buffer, has no elements and no length; the length
-   of a buffer of vectors is not that of their numbers; bfloat16 is ushort to
-   the kernel behind. */
+/* Raises if the arguments do not match the signature in ways that the kernel
+   itself would accept: nil, which ordinary kernels accept for a buffer, has no
+   elements and no length; the length of a buffer of vectors is not the number
+   of its scalars; the compiled kernel treats bfloat16 as ushort. */
 static void check_given(lua_State *L, const LuaKernel *k, int dims, int range,
                         int count) {
   if (count != k->declared_count)
@@ -813,8 +826,8 @@ static void check_given(lua_State *L, const LuaKernel *k, int dims, int range,
   }
 }
 
-/* Raise if a kernel with integers of 32 bits is launched over indices that they
-   do not hold. */
+/* Raises if a kernel with 32-bit integers is launched over indices that exceed
+   them. */
 static void check_indices(lua_State *L, const LuaKernel *k, int range, int dims,
                           const lua_Integer size[3]) {
   lua_Integer from[3] = {0, 0, 0};
@@ -829,8 +842,8 @@ static void check_indices(lua_State *L, const LuaKernel *k, int range, int dims,
                 from[d] + size[d]);
 }
 
-/* The variant for a launch: found, or compiled; its hidden arguments are
-   pushed. */
+/* Finds or compiles the variant for a launch and pushes its hidden
+   arguments. */
 static Variant *choose_variant(lua_State *L, LuaKernel *k, int kernel,
                                const lze_Place *place, bool checked, int own,
                                int range, int count) {
@@ -858,10 +871,10 @@ static Variant *choose_variant(lua_State *L, LuaKernel *k, int kernel,
   return v;
 }
 
-/* Whether a launch of it is plain: its range is a number, its arguments are
-   buffers, at least one, and numbers, nothing that was compiled in is to be
-   looked at, and a hidden argument is a number in an upvalue of the function or
-   the length of an argument. */
+/* Returns true if launches of the variant are plain: the range is a number,
+   the arguments are numbers and at least one buffer, no compiled-in value must
+   be checked, and each hidden argument is either a number in an upvalue of the
+   function or the length of an argument. */
 static bool variant_is_plain(const LuaKernel *k, const Variant *v) {
   const lzc_result *r = v->result;
   bool plain = k->declared_count < 0 &&
@@ -882,7 +895,7 @@ static bool variant_is_plain(const LuaKernel *k, const Variant *v) {
   return plain && placed;
 }
 
-/* Remember a variant as the last of the kernel at `kernel`. [-0, +0] */
+/* Records a variant as the last of the kernel at `kernel`. [-0, +0] */
 static void set_last(lua_State *L, LuaKernel *k, int kernel, Variant *v) {
   if (k->last == v) return;
   lua_getiuservalue(L, kernel, OWN_VALUE);
@@ -893,8 +906,8 @@ static void set_last(lua_State *L, LuaKernel *k, int kernel, Variant *v) {
   k->plain = variant_is_plain(k, v) ? v : NULL;
 }
 
-/* Raise where argument i of a kernel, from 1, is indexed as an array of other
-   dimensions than it has, or as a buffer and is an array. */
+/* Raises if argument i of a kernel, from 1, is indexed with another number of
+   dimensions than it has, or is an array indexed as a buffer. */
 static void check_rank(lua_State *L, const char *kernel, const char *name,
                        int i, unsigned expected, unsigned rank) {
   if (expected == 0 || rank == expected) return;
@@ -905,7 +918,7 @@ static void check_rank(lua_State *L, const char *kernel, const char *name,
                        : lua_pushfstring(L, "one of %d", (int)rank));
 }
 
-/* The same for all arguments of a kernel with a signature. */
+/* Calls check_rank for all arguments of a kernel with a signature. */
 static void check_declared(lua_State *L, const LuaKernel *k, const Variant *v,
                            int range) {
   for (int i = 1; i <= v->count; i++) {
@@ -916,7 +929,7 @@ static void check_declared(lua_State *L, const LuaKernel *k, const Variant *v,
   }
 }
 
-/* Whether a plain variant takes the i-th argument, from 0, at `at`. */
+/* Returns true if a plain variant accepts argument i, from 0, at `at`. */
 static bool takes_argument(lua_State *L, const Variant *v, int at, int i) {
   const lze_Kernel *k = v->box->kernel;
   if (v->kinds[i] == LZC_INTEGER || v->kinds[i] == LZC_REAL)
@@ -928,8 +941,8 @@ static bool takes_argument(lua_State *L, const Variant *v, int at, int i) {
          b->storage->device == k->module->device;
 }
 
-/* Whether the last variant, a plain one, takes the arguments between `range`
-   and `top`: its launch goes where all its buffers are. */
+/* Returns true if the last variant, a plain one, accepts the arguments between
+   `range` and `top`. Its launch runs on the device of all its buffers. */
 static NOINLINE bool plain_takes(lua_State *L, Variant *v, int range,
                                  int top) {
   const lze_Kernel *k = v->box->kernel;
@@ -950,9 +963,9 @@ static NOINLINE bool plain_takes(lua_State *L, Variant *v, int range,
   return true;
 }
 
-/* Push the hidden arguments of a plain variant that takes the arguments.
-   False, and some values, where a number is no longer of the type that was
-   compiled. */
+/* Pushes the hidden arguments of a plain variant that accepts the arguments.
+   Returns false, with some values pushed, if a number's type differs from the
+   compiled one. */
 static bool plain_push(lua_State *L, int kernel, const Variant *v,
                                 int range, int top) {
   const lzc_hidden *h = v->result->hidden;
@@ -973,7 +986,7 @@ static bool plain_push(lua_State *L, int kernel, const Variant *v,
   return true;
 }
 
-/* lze_lua_kernel_resolve for launches that are not plain. */
+/* Implements lze_lua_kernel_resolve for launches that are not plain. */
 static NOINLINE lze_Kernel *resolve_any(lua_State *L, LuaKernel *k, int kernel,
                                         const lze_Place *place, bool checked,
                                         int range, int *count) {
@@ -991,7 +1004,7 @@ static NOINLINE lze_Kernel *resolve_any(lua_State *L, LuaKernel *k, int kernel,
   set_last(L, k, kernel, v);
   *count += (int)v->result->hidden_count;
   lua_rawgeti(L, own, v->slot);
-  lua_remove(L, own); /* the hidden arguments follow the others */
+  lua_remove(L, own); /* the hidden arguments directly follow the others */
   return v->box->kernel;
 }
 
@@ -1047,7 +1060,7 @@ lze_Kernel *lze_kernel_resolve(lua_State *L, int kernel,
   return k;
 }
 
-/* The work-item's indices, as many as the range has. */
+/* Appends the work-item's indices, one for each dimension of the range. */
 static void add_item(lua_State *L, const int64_t *r, int dims) {
   for (int d = 0; d < dims; d++) {
     lua_pushstring(L, d == 0 ? " (work-item " : ", ");
@@ -1058,7 +1071,7 @@ static void add_item(lua_State *L, const int64_t *r, int dims) {
   lua_concat(L, 2);
 }
 
-/* "[5]" or "[{1, 2}]" behind a name. [-0, +1] */
+/* Pushes a name followed by "[5]" or "[{1, 2}]". [-0, +1] */
 static void push_element(lua_State *L, const char *name, const int64_t *index,
                          int count) {
   lua_pushfstring(L, count > 1 ? "%s[{" : "%s[", name);
@@ -1070,7 +1083,7 @@ static void push_element(lua_State *L, const char *name, const int64_t *index,
   lua_concat(L, 2);
 }
 
-/* What was found, "src[5] is outside 1..4". [-0, +1] */
+/* Pushes a finding, "src[5] is outside 1..4". [-0, +1] */
 static void push_fault(lua_State *L, const lzc_access *a, const int64_t *r) {
   int count = (int)r[LZC_REPORT_COUNT];
   const int64_t *size = &r[LZC_REPORT_SIZE];
@@ -1111,7 +1124,7 @@ void lze_lua_kernel_report(lua_State *L, int kernel, const lze_Kernel *run,
   lze_buffer_wait(L, at, b, 0, LZC_REPORT_ROOM, false);
   int64_t r[LZC_REPORT_ROOM];
   memcpy(r, lze_buffer_data(b), sizeof r);
-  bool known = false; /* a hook may have made lze forget the variant */
+  bool known = false; /* a hook may have made lze drop the variant */
   for (uint32_t i = 0; i < k->count; i++) known |= k->variants[i] == v;
   if (r[LZC_REPORT_DONE] == 0 || !known) return;
   const lzc_access *a = &v->result->accesses[r[LZC_REPORT_ACCESS]];
@@ -1165,8 +1178,8 @@ lze_Kernel *lze_kernel_last(lua_State *L, int kernel) {
 
 /* --- lze.kernel ----------------------------------------------------------- */
 
-/* What the C declarations of arguments say that the signature at `index` is.
-   An array of values is left on the stack. [-0, +1] */
+/* Parses the C declarations of arguments in the signature at `index`; leaves
+   the array of values on the stack. [-0, +1] */
 static lzc_value *push_declared(lua_State *L, int index, int *count) {
   char message[256];
   size_t size;
@@ -1214,7 +1227,8 @@ static lzc_value *push_declared(lua_State *L, int index, int *count) {
   return out;
 }
 
-/* How many of the parameters are indices where a signature states the rest. */
+/* Returns how many parameters are indices if a signature declares the
+   others. */
 static int declared_dims(lua_State *L, const LuaKernel *k, int count) {
   int dims = (int)k->summary->parameters - count;
   if (dims < 0 || dims > 3)
@@ -1226,7 +1240,7 @@ static int declared_dims(lua_State *L, const LuaKernel *k, int count) {
   return dims;
 }
 
-/* The name of a kernel that is given none: FILE_LINE. */
+/* Sets the default name of a kernel: FILE_LINE. */
 static void default_name(LuaKernel *k) {
   const char *source = k->summary->source;
   char file[40] = "kernel";
@@ -1278,8 +1292,8 @@ static void take_options(lua_State *L, LuaKernel *k, int t) {
   k->head.checked = k->options.bounds;
 }
 
-/* The signature at the top of the stack: it is compiled for now, where there is
-   a device. */
+/* Takes the signature at the top of the stack and compiles for it, on the
+   default device. Raises if there is no device. */
 static void take_signature(lua_State *L, LuaKernel *k, int kernel) {
   if (lua_type(L, -1) != LUA_TSTRING)
     lze_opt_expected(L, "signature", "declarations of the arguments, as in C");
@@ -1304,14 +1318,15 @@ static void take_signature(lua_State *L, LuaKernel *k, int kernel) {
 }
 
 /* lze.kernel(f [, options | signature]) -> kernel
-   f: a Lua function, the body of a loop over the range of a launch: its leading
-   parameters are the indices, from 1, the others the arguments.  options:
-   signature ("float *y, const float *x, float a": the arguments' types, which
-   else are those of each launch), name (default FILE_LINE), real ("float" or
-   "double"), int ("long" or "int"), fast (contraction), bounds (accesses
-   outside and other mistakes raise, at the launch).  Raises an error object for
-   what no kernel can have, all findings in its log; without a signature that is
-   at the first launch. */
+   f: a Lua function, the body of a loop over the range of a launch. Its
+   leading parameters are the indices, from 1, the others the arguments.
+   options: signature ("float *y, const float *x, float a": the types of the
+   arguments; without it, each launch determines them), name (default
+   FILE_LINE), real ("float" or "double"), int ("long" or "int"), fast
+   (contraction), bounds (out-of-range accesses and other mistakes raise at the
+   launch). If the function uses features that kernels do not support, raises
+   an error object with all findings in its log; without a signature, this
+   happens at the first launch. */
 static int core_kernel(lua_State *L) {
   lua_settop(L, 2);
   if (lua_type(L, 1) != LUA_TFUNCTION)
@@ -1369,7 +1384,8 @@ static LuaKernel *check_lua_kernel(lua_State *L) {
   return k;
 }
 
-/* The kernel that the launch from 2 on of the kernel at 1 would run. */
+/* Returns the kernel that would run for the launch arguments from 2 on of the
+   kernel at 1. */
 static const lze_Kernel *launch_variant(lua_State *L, int count) {
   lze_Launch l = {0};
   const lze_Kernel *k = lze_kernel_resolve(L, 1, NULL, 2, &count);
@@ -1378,9 +1394,9 @@ static const lze_Kernel *launch_variant(lua_State *L, int count) {
   return k;
 }
 
-/* k:variant(range | launch_table, ...) -> the ordinary kernel that a launch of
-   these would run, compiled now if it was not; that is itself for one that is
-   not made of a Lua function */
+/* k:variant(range | launch_table, ...) -> the ordinary kernel that such a
+   launch would run, compiled now if necessary; k itself if it is not made of a
+   Lua function */
 static int kernel_variant(lua_State *L) {
   const lze_KernelBox *b = lze_check_box(L, 1, lze_kernel_kind);
   int count = lua_gettop(L) - 2;
@@ -1391,7 +1407,7 @@ static int kernel_variant(lua_State *L) {
   return 1;
 }
 
-/* In a guard: (kernel, signature) -> SPIR-V for these types. */
+/* Called guarded: (kernel, signature) -> SPIR-V for these types. */
 static int spirv_of_signature(lua_State *L) {
   LuaKernel *k = check_lua_kernel(L);
   int count;
@@ -1406,8 +1422,8 @@ static int spirv_of_signature(lua_State *L) {
   return 1;
 }
 
-/* k:spirv([signature | range, ...]) -> the SPIR-V for arguments of such types
-   or, without any, that of the last variant */
+/* k:spirv([signature | range, ...]) -> the SPIR-V for arguments of such types,
+   or without arguments that of the last variant */
 static int kernel_spirv(lua_State *L) {
   check_lua_kernel(L);
   if (lua_type(L, 2) == LUA_TSTRING) {
@@ -1426,7 +1442,7 @@ static int kernel_spirv(lua_State *L) {
   return 1;
 }
 
-/* --- the end, and for people ---------------------------------------------- */
+/* --- closing and printing ------------------------------------------------- */
 
 void lze_lua_kernel_close(lua_State *L, int kernel) {
   LuaKernel *k = lua_kernel_test(L, kernel);
@@ -1438,7 +1454,7 @@ void lze_lua_kernel_close(lua_State *L, int kernel) {
   k->plain = NULL;
 }
 
-/* The variants' kernels have finalisers of their own. */
+/* The kernels of variants have their own finalisers. */
 void lze_lua_kernel_release(lua_State *L, int kernel) {
   LuaKernel *k = lua_kernel_test(L, kernel);
   for (uint32_t i = 0; i < k->count; i++) variant_free(k->variants[i]);
@@ -1564,7 +1580,7 @@ static const lze_Method methods[] = {{"variant", kernel_variant, LZE_HOT},
 static const lze_Method functions[] = {{"kernel", core_kernel, LZE_COLD},
                                        {NULL, NULL, LZE_HOT}};
 
-/* After lze_open_kernel, whose kind this adds to. */
+/* Call it after lze_open_kernel, because it extends that kind. */
 void lze_open_lua_kernel(lua_State *L) {
   lze_add_methods(L, lze_kernel_kind, methods);
   lze_set_methods(L, functions, 0);

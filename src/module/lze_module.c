@@ -48,7 +48,7 @@ static const lze_Class module_class = {"module", module_destroy,
 
 typedef struct ModuleBox {
   lze_Box box;
-  lze_Module *module;           /* NULL once closed */
+  lze_Module *module;           /* NULL after __gc */
 } ModuleBox;
 
 static lze_Module *module_check(lua_State *L, int arg) {
@@ -58,7 +58,7 @@ static lze_Module *module_check(lua_State *L, int arg) {
   return b->module;
 }
 
-/* The text of the last build, or "". [-0, +1] */
+/* Pushes and returns the text of the last build's log, or "". [-0, +1] */
 static const char *module_log(lua_State *L, lze_Module *m) {
   size_t size = 0;
   if (m->log == NULL ||
@@ -74,8 +74,9 @@ static const char *module_log(lua_State *L, lze_Module *m) {
   return lua_tostring(L, -1);
 }
 
-/* The specialization constants of the table at `t`, {name or id = value}, as
-   the descriptor wants them, in userdata left on the stack. [-0, +2] */
+/* Converts the specialization constants of the table at `t`, {name or id =
+   value}, to the form of the module descriptor, in userdata that stay on the
+   stack. [-0, +3] */
 static void module_constants(lua_State *L, int t, const lze_Module *m,
                              ze_module_constants_t *out) {
   const spirv_module *s = m->spirv;
@@ -139,7 +140,7 @@ static void module_constants(lua_State *L, int t, const lze_Module *m,
                               : log2 == 2 ? LZE_F32 : LZE_F64)
                            : (lze_Scalar)(LZE_I8 + 2 * log2), 1);
       fits = lze_type_store(L, type, -1, &values[count].value);
-      if (!fits && !real) { /* SPIR-V does not say whether it is signed */
+      if (!fits && !real) { /* SPIR-V does not say if it is signed */
         lua_pop(L, 1);
         type = lze_type_of((lze_Scalar)(type->scalar + 1), 1);
         fits = lze_type_store(L, type, -1, &values[count].value);
@@ -156,10 +157,11 @@ static void module_constants(lua_State *L, int t, const lze_Module *m,
   *out = (ze_module_constants_t){count, ids, pointers};
 }
 
-/* OpenCL C for a driver's own compiler; not in Level Zero's header. */
+/* OpenCL C for a driver's own compiler; missing in Level Zero's header. */
 #define FORMAT_OPENCL_C ((ze_module_format_t)3)
 
-/* What a native binary, and how fast it is, depend on. */
+/* Returns a key of everything that a native binary, and its speed, depend
+   on. */
 static cache_key module_key(const lze_Module *m, const void *bytes,
                             size_t size, const char *flags,
                             const ze_module_constants_t *constants) {
@@ -178,7 +180,7 @@ static cache_key module_key(const lze_Module *m, const void *bytes,
   return key;
 }
 
-/* Add the text on the top to mod.warnings; the module is at `box`. [-1, +0] */
+/* Adds the text on the top to mod.warnings; the module is at `box`. [-1, +0] */
 static void module_warn(lua_State *L, int box) {
   lua_getiuservalue(L, box, 1);
   lua_rawgeti(L, -1, 1);
@@ -187,8 +189,8 @@ static void module_warn(lua_State *L, int box) {
   lua_pop(L, 3);
 }
 
-/* Push, for each kernel, the name of what it calls and nothing defines, or
-   NULL. [-0, +1] */
+/* Pushes an array with, for each kernel, the name of an undefined function
+   that it calls, or NULL. [-0, +1] */
 static const char **module_push_undefined(lua_State *L, const lze_Module *m) {
   const char **names = lua_newuserdatauv(
       L, (m->spirv->kernel_count + 1) * sizeof *names, 0);
@@ -196,8 +198,8 @@ static const char **module_push_undefined(lua_State *L, const lze_Module *m) {
   return names;
 }
 
-/* Warn of each kernel that calls what nothing defines; raise where there is no
-   other. */
+/* Warns of each kernel that calls an undefined function. Raises if all kernels
+   do. */
 static void module_warn_undefined(lua_State *L, int box, const lze_Module *m) {
   const size_t n = m->spirv->kernel_count;
   const char **names = module_push_undefined(L, m), *last = NULL;
@@ -216,7 +218,7 @@ static void module_warn_undefined(lua_State *L, int box, const lze_Module *m) {
              lua_pushfstring(L, "%s is called and not defined", last), NULL);
 }
 
-/* Whether the driver has found no definition of a function. */
+/* Returns true if the driver found no definition for some function. */
 static bool module_lacks(lua_State *L, const lze_Module *m) {
   ze_module_properties_t p = {.stype = ZE_STRUCTURE_TYPE_MODULE_PROPERTIES};
   ze_result_t r = ZE(zeModuleGetProperties, m->handle, &p);
@@ -226,8 +228,8 @@ static bool module_lacks(lua_State *L, const lze_Module *m) {
   return p.flags & ZE_MODULE_PROPERTY_FLAG_IMPORTS;
 }
 
-/* Whether the log of the build names a function that is not defined: a build
-   that was ended for another reason may do the next time. */
+/* Returns true if the build log names an undefined function: a build that
+   failed for another reason may succeed next time. */
 static bool module_log_tells(lua_State *L, lze_Module *m) {
   const char **names = module_push_undefined(L, m);
   const char *log = module_log(L, m);
@@ -238,7 +240,7 @@ static bool module_log_tells(lua_State *L, lze_Module *m) {
   return tells;
 }
 
-/* Build the kernels that need no function which the driver has not found. */
+/* Builds the kernels that need no function that the driver lacks. */
 static ze_result_t module_build_defined(lua_State *L, int box, lze_Module *m) {
   module_warn_undefined(L, box, m);
   if (m->handle != NULL) ZE(zeModuleDestroy, m->handle);
@@ -247,9 +249,9 @@ static ze_result_t module_build_defined(lua_State *L, int box, lze_Module *m) {
   return lze_build_defined(m);
 }
 
-/* Build SPIR-V, or what of it can be.  That it lacks a function takes a build
-   to find out, so it is kept, where the log tells of it and what is left can be
-   built. */
+/* Builds SPIR-V, or as many of its kernels as possible. Only a build shows
+   that a function is missing, so that is cached if the log says so and the
+   remaining kernels can be built. */
 static ze_result_t module_build_spirv(lua_State *L, int box, lze_Module *m,
                                       const void *bytes, size_t size,
                                       bool *cached) {
@@ -273,7 +275,7 @@ static ze_result_t module_build_spirv(lua_State *L, int box, lze_Module *m,
   return r;
 }
 
-/* Of a path that is too long, its end says more than its beginning. */
+/* The end of a long path says more than its beginning. */
 static void module_set_name(lze_Module *m, const char *name) {
   size_t length = strlen(name), room = sizeof m->name - sizeof "module ...";
   if (length <= room)
@@ -282,20 +284,20 @@ static void module_set_name(lze_Module *m, const char *name) {
     snprintf(m->name, sizeof m->name, "module ...%s", name + length - room);
 }
 
-/* What the string at stack index `bytes` is. */
+/* The format of the string at stack index `bytes`. */
 typedef enum Form { FORM_SPIRV, FORM_SOURCE } Form;
 
-/* The options of a module, and what it is made of. */
+/* The options of a module, and its input. */
 typedef struct Options {
   const char *flags;            /* for the driver's compiler, or NULL */
-  const char *signature;        /* of source that the driver compiles */
+  const char *signature;        /* for source that the driver compiles */
   bool strict;
   int native;                   /* stack index of a native binary, or 0 */
-  int bytes;                    /* of the SPIR-V, or the source */
-  int said;                     /* of what compilers said, or 0 */
+  int bytes;                    /* stack index of the SPIR-V, or the source */
+  int said;                     /* stack index of compilers' messages, or 0 */
 } Options;
 
-/* format = "source" and signature, which go together. */
+/* Reads format = "source" and signature, which require each other. */
 static void options_read_source(lua_State *L, int t, Options *o) {
   const char *format = lze_opt_string(L, t, "format");
   o->signature = lze_opt_string(L, t, "signature");
@@ -314,7 +316,7 @@ static void options_read_source(lua_State *L, int t, Options *o) {
 }
 
 static void options_read(lua_State *L, int t, Form form, Options *o) {
-  /* The first six are for source. */
+  /* The first six apply to source. */
   static const char *const all_keys[] = {
       "std", "defines", "include", "flags", "format", "signature", "device",
       "context", "options", "constants", "validate", "spirv", NULL};
@@ -336,7 +338,7 @@ static void options_read(lua_State *L, int t, Form form, Options *o) {
   if (form == FORM_SOURCE) options_read_source(L, t, o);
 }
 
-/* What is known of the kernels of source that the driver compiles. */
+/* Reads the declarations of kernels in source that the driver compiles. */
 static void module_read_signature(lua_State *L, lze_Module *m,
                                   const char *signature) {
   char message[256];
@@ -349,7 +351,7 @@ static void module_read_signature(lua_State *L, lze_Module *m,
   m->source = true;
 }
 
-/* Keep a copy of what module_on needs of the options at t (0: none). */
+/* Keeps a copy of the options at `t` (0: no options) that module_on needs. */
 static void module_keep_options(lua_State *L, int box, int t) {
   static const char *const keys[] = {"options", "constants"};
   lua_getiuservalue(L, box, 1);
@@ -373,8 +375,8 @@ static void module_keep_options(lua_State *L, int box, int t) {
   lua_pop(L, 1);
 }
 
-/* Make a module of the string at stack index `bytes` with the options at `t`
-   and push its userdata; `name` is for messages. */
+/* Makes a module from the string at stack index `bytes` with the options at
+   `t` and pushes its userdata; `name` is for messages. */
 static int module_new(lua_State *L, int bytes, int t, const char *name,
                       Form form) {
   const uint64_t start = lze_now_ns();
@@ -388,16 +390,16 @@ static int module_new(lua_State *L, int bytes, int t, const char *name,
     lze_compile(L, o.bytes, t, name, device);
     o.said = lua_gettop(L);
     o.bytes = o.said - 1;
-    /* A hook may run while a compiler does. */
+    /* A hook may have run during compilation. */
     if (context->o.closed) luaL_error(L, "the context is closed");
   }
   size_t size;
   const char *data = lua_tolstring(L, o.bytes, &size);
   ModuleBox *b = lze_push_box(L, lze_module_kind, sizeof *b);
   int box = lua_gettop(L);
-  lua_createtable(L, 4, 8); /* its kernels by name; at 1 the warnings, at 2
-                                the log, at 3 what it was built with, at 4 the
-                                same module on other devices */
+  lua_createtable(L, 4, 8); /* its kernels by name; at 1 the warnings, at 2 the
+                               log, at 3 its options, at 4 the same module on
+                               other devices */
   lua_newtable(L);
   lua_rawseti(L, -2, 1);
   lua_setiuservalue(L, box, 1);
@@ -470,7 +472,7 @@ static int module_new(lua_State *L, int bytes, int t, const char *name,
 }
 
 /* mod:on(device | selector) -> the same module, with the same options, on
-   another device: the same object each time. */
+   another device; always the same object. */
 static int module_on(lua_State *L) {
   lua_settop(L, 2);
   lze_Module *m = module_check(L, 1);
@@ -512,7 +514,7 @@ static int module_on(lua_State *L) {
     lze_push_context(L, m->o.context);
     lua_setfield(L, 6, "context");
   }
-  /* "module NAME", without the first word, which is put back. */
+  /* "module NAME" without the first word, which module_new adds. */
   lua_pushstring(L, m->name + strlen("module "));
   module_new(L, 5, 6, lua_tostring(L, -1), FORM_SPIRV);
   int made = lua_gettop(L);
@@ -559,11 +561,11 @@ void lze_push_kernel_for(lua_State *L, int kernel,
 }
 
 /* lze.module(bytes [, options]) -> module
-   bytes: a SPIR-V module; options: device, context, options (a string for
-   the driver's compiler), constants ({name or id = value}), validate
-   ("strict": refuse what the validator finds fault with, which is otherwise
-   in mod.warnings).  With spirv = bytes the first argument is the native
-   binary that mod:native gave for that SPIR-V. */
+   bytes: a SPIR-V module; options: device, context, options (a string for the
+   driver's compiler), constants ({name or id = value}), validate ("strict":
+   raise if the validator finds an error; otherwise its message is added to
+   mod.warnings). With spirv = bytes, the first argument is the native binary
+   that mod:native returned for that SPIR-V. */
 static int core_module(lua_State *L) {
   lua_settop(L, 2);
   if (lua_type(L, 1) != LUA_TSTRING)
@@ -573,10 +575,10 @@ static int core_module(lua_State *L) {
 }
 
 /* lze.compile(source [, options]) -> module
-   source: OpenCL C. options: those of lze.module, and std ("CL1.2", ...),
+   source: OpenCL C. options: those for lze.module, and std ("CL1.2", ...),
    defines ({NAME = value}), include ({directory, ...}), flags ({...} for
-   clang). Raises an error object with the diagnostics as its log.  With
-   format = "source" the driver compiles it, and signature has the kernels'
+   clang). Raises an error object with the diagnostics as its log. With format
+   = "source" the driver compiles it, and signature holds the kernels'
    declarations. */
 static int core_compile(lua_State *L) {
   lua_settop(L, 2);
@@ -596,8 +598,8 @@ static bool any_file(const char *bytes) {
   return true;
 }
 
-/* Read the file at `path` into a string: of one that does not start as SPIR-V
-   only the start, if `spirv` is true. [-0, +1] */
+/* Reads the file at `path` into a string. If `spirv` is true and the file does
+   not begin like SPIR-V, reads only its beginning. [-0, +1] */
 static void file_read(lua_State *L, const char *path, bool spirv) {
   const int error = lze_push_file(L, path, spirv ? may_be_spirv : any_file);
   char names[512];
@@ -611,8 +613,8 @@ static void file_read(lua_State *L, const char *path, bool spirv) {
 }
 
 /* lze.load(path [, options]) -> module, as lze.module of the file's bytes, or
-   lze.compile where its name ends in .cl.  Where there is no such file, a name
-   is one of the kernels that come with lze. */
+   as lze.compile if its name ends in .cl. If the file does not exist, the name
+   may be that of kernels that come with lze. */
 static int core_load(lua_State *L) {
   lua_settop(L, 2);
   if (lua_type(L, 1) != LUA_TSTRING)
@@ -625,7 +627,7 @@ static int core_load(lua_State *L) {
   char shipped[PATH_MAX];
   struct stat st;
   bool there = stat(path, &st) == 0 && !S_ISDIR(st.st_mode);
-  /* With an option `spirv` the file is native. */
+  /* With the option `spirv` the file is a native binary. */
   bool native = lua_istable(L, 2) && lua_getfield(L, 2, "spirv") != LUA_TNIL;
   lua_settop(L, 2);
   file_read(L, !there && lze_shipped(path, shipped) ? shipped : path,
@@ -633,7 +635,7 @@ static int core_load(lua_State *L) {
   return module_new(L, 3, 2, path, source ? FORM_SOURCE : FORM_SPIRV);
 }
 
-/* Push the names of a module's kernels as one list for a person. */
+/* Pushes the names of a module's kernels as one list for a person. */
 static const char *module_list(lua_State *L, const lze_Module *m) {
   luaL_Buffer b;
   luaL_buffinit(L, &b);
@@ -653,8 +655,8 @@ static const spirv_kernel *module_find(const lze_Module *m, const char *name) {
   return NULL;
 }
 
-/* Push the kernel named by the string at 2 of the module at 1 if there is one
-   already. */
+/* Pushes the existing kernel named by the string at 2 of the module at 1;
+   returns false if it does not exist yet. */
 static bool module_get(lua_State *L) {
   module_check(L, 1);
   lua_settop(L, 2);
@@ -663,7 +665,7 @@ static bool module_get(lua_State *L) {
   return lua_rawget(L, 3) != LUA_TNIL && lze_kernel_is_open(L, -1);
 }
 
-/* mod:kernel(name) -> kernel, the same object each time */
+/* mod:kernel(name) -> kernel; always the same object */
 static int module_kernel(lua_State *L) {
   lze_Module *m = module_check(L, 1);
   if (lua_type(L, 2) != LUA_TSTRING)
@@ -697,7 +699,7 @@ static int module_kernels(lua_State *L) {
   return 1;
 }
 
-/* Methods and fields first, then kernels. */
+/* Looks up methods and fields first, then kernels. */
 static int module_index(lua_State *L) {
   lze_check_box(L, 1, lze_module_kind);
   lua_settop(L, 2);
@@ -717,14 +719,15 @@ static int module_index(lua_State *L) {
   return 1;
 }
 
-/* A native binary without its SPIR-V could not be taken back. */
+/* Raises for a module without SPIR-V: its native binary could not be loaded
+   again. */
 static void module_check_spirv(lua_State *L, const lze_Module *m) {
   if (m->source)
     luaL_error(L, "%s was compiled by the driver from source and has no "
                   "SPIR-V", m->name);
 }
 
-/* mod:spirv() -> the SPIR-V it was made from */
+/* mod:spirv() -> the SPIR-V of the module */
 static int module_spirv(lua_State *L) {
   const lze_Module *m = module_check(L, 1);
   module_check_spirv(L, m);
@@ -751,8 +754,8 @@ static int module_native(lua_State *L) {
                   NULL, NULL);
 }
 
-/* mod.warnings: an array of what the validator found, and of which kernels call
-   what is not defined; empty when nothing. */
+/* mod.warnings: an array of the validator's messages, and of the kernels that
+   call undefined functions; empty if there are no warnings. */
 static int field_module_warnings(lua_State *L) {
   module_check(L, 1);
   lua_getiuservalue(L, 1, 1);
@@ -764,7 +767,7 @@ static int field_module_warnings(lua_State *L) {
   return 1;
 }
 
-/* mod.log: what the compilers said although they succeeded, or "". */
+/* mod.log: messages of compilers that succeeded, or "". */
 static int field_module_log(lua_State *L) {
   module_check(L, 1);
   lua_getiuservalue(L, 1, 1);
@@ -772,8 +775,8 @@ static int field_module_log(lua_State *L) {
   return 1;
 }
 
-/* The struct stays until __gc: a hook may close it while its kernel is
-   launched. */
+/* The struct stays until __gc: a hook may close the module during a launch of
+   its kernel. */
 static int module_close(lua_State *L) {
   ModuleBox *b = lze_check_box(L, 1, lze_module_kind);
   lze_Module *m = b->module;

@@ -12,17 +12,18 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What the suite alone needs. */
+/* Only the test suite needs this file. */
 static const char hidden[] = "spec.spv";
 
-/* Whether there is such a directory or file; the path of it. */
+/* Stores the path of a directory or file and returns true if it exists. */
 static bool path_is(char *path, const char *directory, const char *below) {
   int n = snprintf(path, PATH_MAX, "%s/%s", directory, below);
   return n > 0 && n < PATH_MAX && access(path, R_OK) == 0;
 }
 
-/* The directory of the kernels: share/lze/kernels/ of the prefix below which
-   `file` is installed, or kernels/ of the checkout in which it was built. */
+/* Finds the directory of the kernels: share/lze/kernels/ of the prefix under
+   which `file` is installed, or kernels/ of the checkout in which it was
+   built. */
 static bool directory_above(char *path, const char *file) {
   char here[PATH_MAX];
   if (memccpy(here, file, '\0', sizeof here) == NULL) return false;
@@ -36,9 +37,9 @@ static bool directory_above(char *path, const char *file) {
   return false;
 }
 
-/* That of this module, or of the program that is linked with it; of our driver,
-   which such a program finds wherever it is itself; or where the system has
-   things. */
+/* Tries the directory for this module or the program linked with it; for our
+   driver, which such a program finds from any location; then the system's
+   directories. */
 static bool shipped_directory(char *path) {
   char driver[PATH_MAX];
   return directory_above(path, library_path) ||

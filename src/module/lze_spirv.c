@@ -1,5 +1,5 @@
 /*
- * lze_spirv.c - lze.spirv: validation, assembly and reflection of SPIR-V.
+ * lze_spirv.c - lze.spirv: SPIR-V validation, assembly and reflection.
  * SPDX-License-Identifier: MIT
  */
 #include "base/lze_error.h"
@@ -16,7 +16,7 @@
 #include "spirv_tools.h"
 #include "tool.h"
 
-/* SPIRV-Tools objects in a userdata, so that an error of Lua frees them. */
+/* SPIRV-Tools objects in a userdata, so that a Lua error frees them. */
 typedef struct Work {
   spv_context context;
   spv_binary binary;
@@ -42,7 +42,7 @@ static int work_gc(lua_State *L) {
 
 static const char work_key; /* the registry key of its metatable */
 
-/* [-0, +1] */
+/* Pushes a new one. [-0, +1] */
 static Work *work_push(lua_State *L) {
   Work *w = lua_newuserdatauv(L, sizeof *w, 0);
   memset(w, 0, sizeof *w);
@@ -86,8 +86,8 @@ bool lze_validate_spirv(lua_State *L, const void *bytes, size_t size,
   return false;
 }
 
-/* The words of the module at `arg` of the function `call`, aligned, without
-   SPIRV.debug, which SPIRV-Tools does not know. [-0, +1] */
+/* Returns the words of the module at `arg` of the function `call`, aligned,
+   without SPIRV.debug, which SPIRV-Tools does not support. [-0, +1] */
 static const uint32_t *check_words(lua_State *L, int arg, const char *call,
                                    size_t *count) {
   size_t size;
@@ -101,7 +101,8 @@ static const uint32_t *check_words(lua_State *L, int arg, const char *call,
   return words;
 }
 
-/* The diagnostic as "line 3: text" (of a text) or "word 12: text". [-0, +1] */
+/* Pushes the diagnostic as "line 3, column 4: text" (for a text) or "word 12:
+   text". [-0, +1] */
 static const char *work_message(lua_State *L, const Work *w) {
   const spv_diagnostic d = w->diagnostic;
   if (d == NULL || d->error == NULL) return lua_pushliteral(L, "invalid");
@@ -114,8 +115,8 @@ static const char *work_message(lua_State *L, const Work *w) {
 }
 
 /* lze.spirv.validate(bytes [, target]) -> true | nil, message
-   target: an environment as spirv-val's --target-env takes it; the OpenCL one
-   of the module's own version when it is not given. */
+   target: an environment in the syntax of spirv-val's --target-env; the
+   default is the OpenCL environment for the module's version. */
 static int spirv_lua_validate(lua_State *L) {
   lua_settop(L, 2);
   size_t size;
@@ -166,7 +167,8 @@ static int spirv_lua_validate(lua_State *L) {
 }
 
 /* lze.spirv.assemble(text) -> bytes
-   text: SPIR-V assembly as spirv-as takes it. Raises with line and column. */
+   text: SPIR-V assembly in the syntax of spirv-as. Errors give line and
+   column. */
 static int spirv_lua_assemble(lua_State *L) {
   size_t size;
   lua_settop(L, 1);
@@ -175,7 +177,7 @@ static int spirv_lua_assemble(lua_State *L) {
                                         lze_describe(L, 1)));
   const char *text = lua_tolstring(L, 1, &size);
   Work *w = work_push(L);
-  /* Ids keep the numbers that the text gives them; OpenCL's newest core. */
+  /* Numeric ids keep their numbers; OpenCL's newest core. */
   if (spvTextToBinaryWithOptions(
           work_context(L, w, SPV_ENV_UNIVERSAL_1_2), text, size,
           SPV_TEXT_TO_BINARY_OPTION_PRESERVE_NUMERIC_IDS, &w->binary,
@@ -187,7 +189,7 @@ static int spirv_lua_assemble(lua_State *L) {
   return 1;
 }
 
-/* lze.spirv.disassemble(bytes) -> text, with friendly names and indented */
+/* lze.spirv.disassemble(bytes) -> text, indented and with friendly names */
 static int spirv_lua_disassemble(lua_State *L) {
   lua_settop(L, 1);
   size_t count;
@@ -203,23 +205,24 @@ static int spirv_lua_disassemble(lua_State *L) {
   return 1;
 }
 
-/* Not a file, nor a flag that makes the program do something else. */
+/* Returns true if the flag is neither a file nor a flag that makes the program
+   do something else. */
 static bool is_pass(const char *flag) {
   return strcmp(flag, "-O") == 0 || strcmp(flag, "-Os") == 0 ||
          (strncmp(flag, "--", 2) == 0 && strcmp(flag, "--help") != 0 &&
           strcmp(flag, "--version") != 0);
 }
 
-/* A debug hook may interrupt the program. */
+/* Lets a debug hook interrupt the program. */
 static bool optimize_goes_on(void *of) {
   return lze_run_hook(of) == LUA_OK;
 }
 
 /* lze.spirv.optimize(bytes [, passes]) -> bytes
-   Runs the program spirv-opt.  passes: an array of its flags
-   ("--eliminate-dead-..."), "-O" when it is not given.  It was made for shaders
-   and does little for kernels.  Raises for what is not SPIR-V, for unknown
-   flags, and where there is no spirv-opt. */
+   Runs the program spirv-opt. passes: an array of its flags
+   ("--eliminate-dead-..."); the default is "-O". It was made for shaders and
+   does little for kernels. Raises if bytes is not SPIR-V, if a flag is
+   unknown, or if spirv-opt is not installed. */
 static int spirv_lua_optimize(lua_State *L) {
   enum { MAX_PASSES = 64, SECONDS = 120 };
   char path[256];
@@ -270,13 +273,13 @@ static int spirv_lua_optimize(lua_State *L) {
   w->output = tool_run((char *const *)arguments, words, count * sizeof *words,
                        SECONDS, optimize_goes_on, L, &size, &w->said);
   lze_progress_end(&progress);
-  if (lua_gettop(L) > top) lua_error(L); /* what a hook raised */
+  if (lua_gettop(L) > top) lua_error(L); /* the error of a hook */
   if (w->output == NULL) {
     static const char prefix[] = "error: line 0: ";
     const char *said = w->said.text != NULL ? w->said.text : "it failed";
     if (strncmp(said, prefix, sizeof prefix - 1) == 0)
       said += sizeof prefix - 1;
-    /* It takes whatever is SPIR-V: the flags are at fault. */
+    /* It accepts any SPIR-V, so the flags are wrong. */
     lua_pushlstring(L, said, strcspn(said, "\n"));
     if (!all)
       lze_argerror(L, 2, lua_pushfstring(L, "passes: %s",
@@ -310,12 +313,12 @@ static void set_counts(lua_State *L, const char *key, const uint32_t v[3]) {
   lua_setfield(L, -2, key);
 }
 
-/* The same of a size, which is not set where there is none. */
+/* The same for a size, which is left out if it is 0. */
 static void set_triple(lua_State *L, const char *key, const uint32_t v[3]) {
   if (v[0] != 0) set_counts(L, key, v);
 }
 
-/* The names of the bits that are set, as an array. */
+/* Sets an array of the names of the bits that are set. */
 static void set_bits(lua_State *L, const char *key, uint32_t bits,
                      const char *const *names) {
   lua_newtable(L);
@@ -340,7 +343,7 @@ static void push_type(lua_State *L, const spirv_type *t) {
   set_integer(L, "bytes", t->bytes);
 }
 
-/* What its work-items compute, into the table on the top. */
+/* Adds the floating-point operations of a work-item to the table on the top. */
 static void set_flops(lua_State *L, const spirv_module *m,
                       const spirv_kernel *k) {
   spirv_flops flops;

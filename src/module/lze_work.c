@@ -1,10 +1,10 @@
 /*
- * lze_work.c - lze.work: what a work-item can ask, on the host.
+ * lze_work.c - lze.work: the functions of work-items, on the host.
  * SPDX-License-Identifier: MIT
  *
- * Kernels know these functions by identity.  On the host, atomics, fma, random
- * and print do what they do on a device, one work-item at a time; the others
- * have no meaning there and raise.
+ * The compiler recognises these functions by identity. On the host, atomics,
+ * fma, random and print do the same as on a device, for one work-item at a
+ * time; the others have no meaning there and raise.
  */
 #include "module/lze_work.h"
 #include "base/lze_embed.h"
@@ -21,7 +21,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* [-0, +1] {function = the number by which the compiler knows it} */
+/* Pushes {function = its number in the compiler}. [-0, +1] */
 static void push_builtins(lua_State *L) {
   static const char key;
   lze_push_kept_table(L, &key);
@@ -36,7 +36,7 @@ void lze_add_builtins(lua_State *L, const char *prefix) {
     if (strncmp(name, prefix, length) != 0) continue;
     lua_pushstring(L, name + length);
     lua_rawget(L, from);
-    /* What a program has put into its place is a function like any other. */
+    /* A function that a program put in its place is not a builtin. */
     if (lua_iscfunction(L, -1)) {
       lua_pushinteger(L, n);
       lua_rawset(L, -3);
@@ -58,8 +58,8 @@ unsigned lze_builtin_of(lua_State *L, int index) {
   return n;
 }
 
-/* type(x) -> the element type of a buffer, or of what k:check puts into its
-   place; or nil */
+/* type(x) -> the element type of a buffer, or of the proxy that k:check
+   substitutes for it; or nil */
 static int work_type(lua_State *L) {
   if (lua_istable(L, 1)) {
     if (luaL_getmetafield(L, 1, "__elements") != LUA_TNIL) return 1;
@@ -69,7 +69,7 @@ static int work_type(lua_State *L) {
   return 1;
 }
 
-/* rank(x) -> how many dimensions an array has; nil of anything else */
+/* rank(x) -> the number of dimensions of an array; nil for other values */
 static int work_rank(lua_State *L) {
   if (!lze_is_array(L, 1)) return 0;
   lze_array_get(L, 1, "dims");
@@ -77,7 +77,7 @@ static int work_rank(lua_State *L) {
   return 1;
 }
 
-/* get(x, i) -> x[i], and set(x, i, v): what these raise has no position of
+/* get(x, i) -> x[i], and set(x, i, v): their errors do not get a position in
    work.lua */
 static int work_get(lua_State *L) {
   lua_gettable(L, 1);
@@ -89,7 +89,7 @@ static int work_set(lua_State *L) {
   return 0;
 }
 
-/* is_checked() -> whether k:check runs a work-item */
+/* is_checked() -> true if k:check is running a work-item */
 static int work_is_checked(lua_State *L) {
   lua_pushboolean(L, lze_is_work_item(L));
   return 1;
