@@ -92,8 +92,8 @@ static int check_thread(lua_State *L) {
   return 1;
 }
 
-/* go(thread, ...) -> the position of the barrier where it waits, and the calls
-   that led there | nil, the error it raised | nil.
+/* go(thread, ...) -> the position of the barrier that it waits at, and the
+   calls that led there | nil, the error it raised | nil.
    If memory runs out, raises: that is not a finding about the function. */
 static int check_go(lua_State *L) {
   lua_State *L1 = lua_tothread(L, 1);

@@ -757,8 +757,8 @@ static int compile_variant(lua_State *L) {
 }
 
 /* Returns true if a variant was made for the numbers after `range` and the
-   present captures. This is stricter than for a launch, where integers are
-   accepted for reals. [-0, +some] */
+   present captures. This is stricter than for a launch, which accepts integers
+   for reals. [-0, +some] */
 static bool variant_is_of(lua_State *L, const Variant *v, int own, int range,
                           int count) {
   const lzc_result *r = v->result;
@@ -804,9 +804,9 @@ static void refuse_buffer(lua_State *L, const char *kernel, int i,
 }
 
 /* Raises if the arguments do not match the signature in ways that the kernel
-   itself would accept: nil, which ordinary kernels accept for a buffer, has no
-   elements and no length; the length of a buffer of vectors is not the number
-   of its scalars; the compiled kernel treats bfloat16 as ushort. */
+   itself would accept: null, which ordinary kernels accept for a buffer, has
+   no elements and no length; the length of a buffer of vectors is not the
+   number of its scalars; the compiled kernel treats bfloat16 as ushort. */
 static void check_given(lua_State *L, const LuaKernel *k, int dims, int range,
                         int count) {
   if (count != k->declared_count)
@@ -1293,7 +1293,7 @@ static void take_options(lua_State *L, LuaKernel *k, int t) {
 }
 
 /* Takes the signature at the top of the stack and compiles for it, on the
-   default device. Raises if there is no device. */
+   default device. Raises without a device. */
 static void take_signature(lua_State *L, LuaKernel *k, int kernel) {
   if (lua_type(L, -1) != LUA_TSTRING)
     lze_opt_expected(L, "signature", "declarations of the arguments, as in C");
@@ -1422,8 +1422,8 @@ static int spirv_of_signature(lua_State *L) {
   return 1;
 }
 
-/* k:spirv([signature | range, ...]) -> the SPIR-V for arguments of such types,
-   or without arguments that of the last variant */
+/* k:spirv([signature | range, ...]) -> the SPIR-V for these types or
+   arguments; without arguments, that of the last variant */
 static int kernel_spirv(lua_State *L) {
   check_lua_kernel(L);
   if (lua_type(L, 2) == LUA_TSTRING) {

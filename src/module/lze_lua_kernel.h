@@ -38,8 +38,7 @@ lze_Kernel *lze_lua_kernel_resolve(lua_State *L, lze_KernelBox *box,
                                    int kernel, const lze_Place *place,
                                    bool checked, int range, int *count);
 /* Returns how launches of a Lua kernel are checked: by its option, by
-   LZE_CHECK, or never if it is lze's own kernel and its overflows are
-   intended. */
+   LZE_CHECK, or never if it is lze's own kernel, whose results are intended. */
 lze_Setting lze_lua_kernel_checks(const lze_KernelBox *b);
 /* After a checked launch of `run`, a variant of the Lua kernel at `kernel`,
    with the range at `range`: waits for it and raises any reported access. */
@@ -54,7 +53,7 @@ int lze_length_of(lua_State *L, int kernel, int i);
    kernels. */
 int lze_dimensions_of(lua_State *L, int kernel, int count);
 /* Returns the kernel at `kernel` or, for a Lua kernel, the variant that was
-   launched last; raises if there is none yet. */
+   launched last; raises before the first launch. */
 lze_Kernel *lze_kernel_last(lua_State *L, int kernel);
 
 /* Pushes a table for checking the Lua kernel at `kernel`, which must have a

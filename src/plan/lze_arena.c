@@ -1,6 +1,6 @@
 /*
- * lze_arena.c - the memory of plans: what a run touches, where transient
- * buffers are, and which buffers change places.
+ * lze_arena.c - the memory of plans: the accesses of a run, the places of
+ * transient buffers, and swapped buffers.
  * SPDX-License-Identifier: MIT
  */
 #include "base/lze_box.h"
@@ -14,7 +14,7 @@
 
 #include <stdlib.h>
 
-/* --- buffers that change places ------------------------------------------- */
+/* --- swapped buffers ------------------------------------------------------ */
 
 lze_Access lze_buffer_span(const lze_Buffer *b) {
   return (lze_Access){b->storage, b->offset,
@@ -50,9 +50,9 @@ const char *lze_swap_problem(const lze_Plan *p, const lze_DeviceInfo *device,
   return NULL;
 }
 
-/* Push what the value at stack index `value` is replaced by when places are
-   changed, which the map at `real` may have already; where it stays, nothing is
-   pushed, and that is false. [-0, +0|1] */
+/* Pushes the replacement of the value at stack index `value` in runs with
+   swapped buffers; the map at `real` may already hold it. If the value is not
+   swapped, pushes nothing and returns false. [-0, +0|1] */
 static bool swap_push(lua_State *L, const lze_Plan *p, int value, int real) {
   lua_pushvalue(L, value);
   if (lua_rawget(L, real) != LUA_TNIL) return true;
@@ -66,7 +66,7 @@ static bool swap_push(lua_State *L, const lze_Plan *p, int value, int real) {
   return true;
 }
 
-/* Add that of the value at the top of the stack to the map. */
+/* Adds the replacement of the value at the top of the stack to the map. */
 static void swap_value(lua_State *L, const lze_Plan *p, int real) {
   int value = lua_gettop(L);
   if (!swap_push(L, p, value, real)) return;
@@ -87,8 +87,8 @@ void lze_plan_swapped(lua_State *L, const lze_Plan *p, int table, int index,
   lua_settop(L, top + 1);
 }
 
-/* Call f for each value of the steps, and for each of their `uses`: it is at
-   the top of the stack, and what f leaves above it is dropped. */
+/* Calls f for each value of the steps, and for each of their `uses`. The value
+   is at the top of the stack; anything that f pushes is dropped. */
 static void each_value(lua_State *L, const lze_Plan *p, int table,
                        void (*f)(lua_State *L, const lze_Plan *p, int map),
                        int map) {
@@ -120,8 +120,8 @@ static void each_value(lua_State *L, const lze_Plan *p, int table,
   lua_settop(L, top);
 }
 
-/* Fill the map for runs in which places are changed. The swapped buffers
-   themselves are the ones that the script has. */
+/* Fills the map for runs with swapped buffers. For the swapped buffers
+   themselves, it uses the script's userdata. */
 static void plan_swap_values(lua_State *L, const lze_Plan *p, int table,
                              int real) {
   int top = lua_gettop(L);
@@ -145,7 +145,7 @@ static void plan_swap_values(lua_State *L, const lze_Plan *p, int table,
 
 /* --- memory ------------------------------------------------------------- */
 
-/* Own a storage, once. */
+/* Adds an owner to a storage, unless the plan owns it already. */
 static void plan_own(lze_Plan *p, lze_Storage *s) {
   for (uint32_t i = 0; i < p->storage_count; i++)
     if (p->storages[i] == s) return;
@@ -163,14 +163,14 @@ bool lze_plan_is_in(const lze_Plan *p, const lze_Access *a, uint32_t parity,
                     const lze_Storage *s) {
   lze_Access at = *a;
   bool split;
-  /* A stub has no memory; what it stands for is in an arena. */
+  /* A stub has no memory; the buffer it represents is in an arena. */
   if (at.storage->pointer == NULL && at.storage->image == NULL)
     return at.first < at.last && plan_is_arena(p, s);
   if (parity != 0) lze_swap_access(p, &at, &split);
   return at.storage == s;
 }
 
-/* Whether it is the stub of one of these transient buffers. */
+/* Returns true if it is the stub of one of these transient buffers. */
 static bool storage_is_stub(const lze_Storage *s, const lze_Transient *items,
                             uint32_t n) {
   for (uint32_t i = 0; i < n; i++)
@@ -178,7 +178,8 @@ static bool storage_is_stub(const lze_Storage *s, const lze_Transient *items,
   return false;
 }
 
-/* Add x to what is there, merged where it can be. */
+/* Adds x to the accesses, merging it with another if possible. Returns the new
+   number of accesses. */
 static uint32_t capture(lze_Access *all, uint32_t count, const lze_Access *x) {
   uint32_t j = 0;
   while (j < count && (all[j].storage != x->storage || all[j].first > x->last ||
@@ -193,8 +194,8 @@ static uint32_t capture(lze_Access *all, uint32_t count, const lze_Access *x) {
   return count;
 }
 
-/* Merge what all steps touch into what a run touches, and own the storages
-   instead of those that were owned before. */
+/* Merges the accesses of all steps into the accesses of a run. Owns their
+   storages, and disowns the previous ones. */
 static void plan_capture(lua_State *L, lze_Plan *p, const lze_Transient *items,
                          uint32_t n) {
   size_t total = LZE_MAX_PLACES;
@@ -234,7 +235,7 @@ static void plan_capture(lua_State *L, lze_Plan *p, const lze_Transient *items,
   free(old);
 }
 
-/* Which arena a transient buffer is in. */
+/* Returns the number of the arena for a transient buffer. */
 static uint32_t scratch_place(const lze_Plan *p, const lze_Scratch *s) {
   if (s->host) return 1;
   for (uint32_t e = 0; s->device != NULL && e < p->engine_count; e++)
@@ -242,14 +243,14 @@ static uint32_t scratch_place(const lze_Plan *p, const lze_Scratch *s) {
   return 0;
 }
 
-/* Whether all its devices can use memory of the first. */
+/* Returns true if all of the plan's devices can use memory of its first one. */
 static bool plan_is_of_peers(const lze_Plan *p) {
   for (uint32_t e = 0; e < p->engine_count; e++)
     if (!lze_device_peers(p->engines[e].device, p->device)) return false;
   return true;
 }
 
-/* Make the arena of a place where there is none that is large enough. */
+/* Makes the arena of a place, unless a large enough one exists. */
 static void plan_arena(lua_State *L, lze_Plan *p, int arenas, uint32_t place,
                        size_t bytes) {
   if (bytes == 0 ||
@@ -264,13 +265,14 @@ static void plan_arena(lua_State *L, lze_Plan *p, int arenas, uint32_t place,
   lze_Storage *arena = lze_push_buffer(L, p->o.context, device, usage,
                                        lze_type_of(LZE_U8, 1), bytes)
                            ->storage;
-  /* Finalisers may have run, to make room. */
+  /* Finalisers may have run to make room. */
   if (p->o.closed) luaL_error(L, "the plan is closed");
   p->arenas[place] = arena;
   lua_rawseti(L, arenas, (lua_Integer)place + 1);
 }
 
-/* Note the value at the top of the stack in the set. */
+/* Adds the value at the top of the stack to the set if it is a transient
+   buffer. */
 static void value_note(lua_State *L, const lze_Plan *p, int set) {
   (void)p;
   if (lze_test_box(L, -1, lze_scratch_kind) == NULL) return;
@@ -279,7 +281,7 @@ static void value_note(lua_State *L, const lze_Plan *p, int set) {
   lua_rawset(L, set);
 }
 
-/* Forget the transient buffers that no step uses any more. */
+/* Removes the transient buffers that no step uses any more. */
 static void plan_forget(lua_State *L, const lze_Plan *p, int table, int stubs) {
   int top = lua_gettop(L);
   lze_getoption(L, table, "real");

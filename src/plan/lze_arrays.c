@@ -1,9 +1,9 @@
 /*
- * lze_arrays.c - lze.array: what its scripts need of C.
+ * lze_arrays.c - the C functions that the scripts of lze.array use.
  * SPDX-License-Identifier: MIT
  *
- * Arrays are made by lua/array.lua; its file and the others are loaded when a
- * program asks for lze.array for the first time.
+ * lua/array.lua makes arrays. It and the other files are loaded when a program
+ * first uses lze.array.
  */
 #include "base/lze_box.h"
 #include "base/lze_embed.h"
@@ -59,7 +59,7 @@ static const unsigned char array_signal_text[] = {
 #include "lua/array_signal.h"
 };
 
-/* The other files, by what they are for. */
+/* The other files, by purpose. */
 static const lze_Script parts[] = {
     {"lze array_expression.lua", array_expression_text,
      sizeof array_expression_text, NULL},
@@ -75,7 +75,7 @@ static const lze_Script parts[] = {
     {"lze array_signal.lua", array_signal_text, sizeof array_signal_text, NULL},
     {NULL, NULL, 0, NULL}};
 
-/* part(name, C) -> what lua/NAME.lua returns, called with C */
+/* part(name, C) -> the result of lua/NAME.lua, called with C */
 static int array_part(lua_State *L) {
   char file[64];
   lua_settop(L, 2);
@@ -88,7 +88,7 @@ static int array_part(lua_State *L) {
   return luaL_error(L, "no part %s", file);
 }
 
-/* text(t, name) -> the chunk of that text as a function, without globals */
+/* text(t, name) -> the chunk of text t as a function, without globals */
 static int array_load_text(lua_State *L) {
   size_t size;
   const char *text = luaL_checklstring(L, 1, &size);
@@ -100,7 +100,7 @@ static int array_load_text(lua_State *L) {
   return 1;
 }
 
-/* parameters(f) -> how many arguments f takes; nil where that varies */
+/* parameters(f) -> the number of arguments of f; nil if it varies */
 static int array_parameters(lua_State *L) {
   lua_Debug ar;
   luaL_checktype(L, 1, LUA_TFUNCTION);
@@ -119,7 +119,7 @@ static int array_gives(lua_State *L) {
   return 2;
 }
 
-/* display(a): show it in a notebook, or print it */
+/* display(a): shows it in a notebook, or prints it */
 static int array_display(lua_State *L) {
   lua_settop(L, 1);
   lua_pushnil(L);
@@ -127,27 +127,27 @@ static int array_display(lua_State *L) {
   return 0;
 }
 
-/* keep(meta, handle): they are the metatables of arrays */
+/* keep(meta, handle): registers the metatables of arrays */
 static int array_keep(lua_State *L) {
   lua_settop(L, 2);
   lze_keep_array_metatable(L);
   return 0;
 }
 
-/* files() -> functions on files */
+/* files() -> file functions */
 static int array_files(lua_State *L) {
   lze_push_file_functions(L);
   return 1;
 }
 
-/* printed() -> whether Lua's print called the tostring that runs */
+/* printed() -> true if Lua's print called the running tostring */
 static int array_printed(lua_State *L) {
   lua_pushboolean(L, lze_is_printed(L));
   return 1;
 }
 
-/* storage(b) -> the number of a buffer's storage, never used again, and whether
-   only the device can read it; nil if the buffer is closed */
+/* storage(b) -> the unique number of a buffer's storage, and true if only the
+   device can read it; nil if the buffer is closed */
 static int array_storage(lua_State *L) {
   const lze_Buffer *b = lze_check_box(L, 1, lze_buffer_kind);
   if (!lze_buffer_is_open(b)) return 0;
@@ -156,20 +156,21 @@ static int array_storage(lua_State *L) {
   return 2;
 }
 
-/* closes() -> whether a context may have been closed */
+/* closes() -> true if a context may have been closed */
 static int array_closes(lua_State *L) {
   lua_pushboolean(L, lze_state(L)->closes > 1);
   return 1;
 }
 
-/* address(b) -> where its elements begin, as a number */
+/* address(b) -> the address of its first element, as a number */
 static int array_address(lua_State *L) {
   const lze_Buffer *b = lze_check_buffer(L, 1);
   lua_pushinteger(L, (lua_Integer)(uintptr_t)lze_buffer_data(b));
   return 1;
 }
 
-/* beside(b, type, n) -> a buffer of n elements where b is, with any contents */
+/* beside(b, type, n) -> a buffer of n elements in b's context, with undefined
+   contents */
 static int array_beside(lua_State *L) {
   lua_settop(L, 3);
   const lze_Type *type = lze_check_type(L, 2);
@@ -190,14 +191,14 @@ static int array_own(lua_State *L) {
   return 1;
 }
 
-/* await(b): meta.settle is to be called before its storage is written; false
-   if the buffer is closed */
+/* await(b): requests a call of meta.settle before b's storage is written;
+   false if the buffer is closed */
 static int array_await(lua_State *L) {
   lua_pushboolean(L, lze_buffer_await(lze_check_box(L, 1, lze_buffer_kind)));
   return 1;
 }
 
-/* lend(buffer) -> buffer, which scripts and arrays have */
+/* lend(buffer) -> buffer; scripts and arrays share it from now on */
 static int array_lend(lua_State *L) {
   lze_Buffer *b = lze_check_box(L, 1, lze_buffer_kind);
   b->lent = true;
@@ -205,20 +206,21 @@ static int array_lend(lua_State *L) {
   return 1;
 }
 
-/* collect(): a full collection, unless the script has stopped the collector */
+/* collect(): runs a full collection, unless the script has stopped the
+   collector */
 static int array_collect(lua_State *L) {
   lua_settop(L, 0);
   lze_make_room(L);
   return 0;
 }
 
-/* heap() -> KiB that Lua has in use */
+/* heap() -> KiB of memory that Lua uses */
 static int array_heap(lua_State *L) {
   lua_pushinteger(L, lua_gc(L, LUA_GCCOUNT));
   return 1;
 }
 
-/* now() -> seconds of a clock */
+/* now() -> a clock's time in seconds */
 static int array_now(lua_State *L) {
   lua_pushnumber(L, (lua_Number)lze_now_ns() * 1e-9);
   return 1;
@@ -239,14 +241,15 @@ static int array_fuse(lua_State *L) {
                     lua_tostring(L, -1), value);
 }
 
-/* meant(kernel) -> kernel, of lze's own, whose launches are not checked */
+/* meant(kernel) -> kernel; marks lze's own kernel, whose launches are not
+   checked because its results are intended */
 static int array_meant(lua_State *L) {
   lze_KernelBox *b = lze_check_box(L, 1, lze_kernel_kind);
   b->meant = true;
   return 1;
 }
 
-/* misfit(type, v) -> why elements of a type of numbers do not hold v, or nil */
+/* misfit(type, v) -> why elements of a number type cannot hold v, or nil */
 static int array_misfit(lua_State *L) {
   uint64_t element;
   return lze_type_store(L, lze_check_type(L, 1), 2, &element) ? 0 : 1;
@@ -285,8 +288,8 @@ void lze_push_arrays(lua_State *L) {
   lze_script_call(L, &script, "open", 0, 1);
 }
 
-/* g:array(name, dst, expression) -> g: a task that computes the expression of
-   arrays into the array dst; its arguments are dst and, from left to right, the
+/* g:array(name, dst, expression) -> g: a task that computes the expression
+   into the array dst. Its arguments are dst and, from left to right, the
    arrays and numbers of the expression. */
 static int graph_array(lua_State *L) {
   lua_settop(L, 4);

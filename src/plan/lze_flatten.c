@@ -1,6 +1,6 @@
 /*
- * lze_flatten.c - what a plan does, step by step: graphs in graphs laid out in
- * order, each step checked, transfers between devices put in.
+ * lze_flatten.c - the steps of a plan: flattens nested graphs, checks each
+ * step, and inserts transfers between devices.
  * SPDX-License-Identifier: MIT
  */
 #include "base/lze_array.h"
@@ -21,8 +21,8 @@
 
 /* --- steps -------------------------------------------------------------- */
 
-/* One more step, not looked at yet; `name` is a string that the plan's table
-   keeps. */
+/* Adds a step that is not checked yet; `name` is a string that the plan's
+   table keeps alive. */
 static void plan_add_step(lua_State *L, lze_Plan *p, lze_StepKind kind,
                           const char *name) {
   uint32_t capacity = p->capacity;
@@ -38,11 +38,11 @@ static void plan_add_step(lua_State *L, lze_Plan *p, lze_StepKind kind,
   p->count++;
 }
 
-/* What step_add_access needs to know. */
+/* The data of step_add_access. */
 typedef struct Touched {
   lze_Node *node;
-  const uint8_t *stated;        /* by argument: an access, or 0 */
-  bool failed;                  /* no memory */
+  const uint8_t *stated;        /* by argument: a declared access, or 0 */
+  bool failed;                  /* memory ran out */
 } Touched;
 
 static void step_add_access(void *data, int argument,
@@ -57,8 +57,8 @@ static void step_add_access(void *data, int argument,
   if (!lze_access_add(touched->node, &a)) touched->failed = true;
 }
 
-/* What a launch table states of the accesses of step `step`, in userdata;
-   NULL where it states nothing. [-0, +1] */
+/* Returns the accesses that the launch table of the step at `step` declares,
+   in userdata; NULL if it declares no access. [-0, +1] */
 static const uint8_t *step_stated(lua_State *L, int step) {
   if (lze_getoption(L, step, "access") == LUA_TNIL) return NULL;
   size_t size = 1;
@@ -77,7 +77,7 @@ static const uint8_t *step_stated(lua_State *L, int step) {
   return stated;
 }
 
-/* Keep what the values of a step came to; false without memory. */
+/* Stores the result of checking a step; returns false if memory runs out. */
 static bool step_take(lze_Step *s, const lze_Checked *check) {
   free((void *)s->why);
   s->why = NULL;
@@ -123,7 +123,7 @@ int lze_plan_check_step(lua_State *L, lze_Plan *p, int table, int step,
   }
   bool taken = step_take(s, &check);
   if (check.choice != NULL) lze_task_prepare(check.kernel, check.choice);
-  /* What runs nothing orders nothing. */
+  /* A step that runs nothing has no effect on the order. */
   if (s->empty) touched.node->access_count = 0;
   s->bytes = 0;
   for (uint32_t a = 0; a < touched.node->access_count; a++) {
@@ -144,12 +144,12 @@ typedef struct Compiler {
   int shadows;                  /* {buffer = {device = {staging, shadow, n}}} */
 } Compiler;
 
-/* Keep a message, at the top of the stack. [-1, +0] */
+/* Adds the message at the top of the stack to the problems. [-1, +0] */
 static void problem_add(lua_State *L, const Compiler *c) {
   lua_rawseti(L, c->problems, (lua_Integer)lua_rawlen(L, c->problems) + 1);
 }
 
-/* Keep what is wrong with step i, the message on the top. [-1, +0] */
+/* Adds a problem of step s; the message is at the top of the stack. [-1, +0] */
 static void compile_problem(lua_State *L, const Compiler *c,
                             const lze_Step *s) {
   if (lua_type(L, -1) != LUA_TSTRING) lua_error(L);
@@ -159,7 +159,7 @@ static void compile_problem(lua_State *L, const Compiler *c,
   lua_pop(L, 1);
 }
 
-/* Add the step whose table is on the top of the stack, and has its name, to run
+/* Adds the step whose table, with its name, is on the top of the stack, to run
    on that device. [-1, +0] */
 static void compile_plain_step(lua_State *L, const Compiler *c,
                                lze_StepKind kind,
@@ -178,8 +178,8 @@ static void compile_plain_step(lua_State *L, const Compiler *c,
   lua_settop(L, step - 1);
 }
 
-/* The device that the value at `index` is for, or NULL where it is for
-   `device` too. */
+/* Returns the device that the value at `index` belongs to, or NULL if `device`
+   can use it too. */
 static const lze_DeviceInfo *value_home(lua_State *L, int index,
                                         const lze_DeviceInfo *device) {
   const lze_Buffer *b = lze_test_buffer(L, index);
@@ -190,8 +190,8 @@ static const lze_DeviceInfo *value_home(lua_State *L, int index,
              ? s->device : NULL;
 }
 
-/* Make the name at the top of the stack a step that copies from the value at
-   stack index src to that at dst. [-1, +1] */
+/* Replaces the name at the top of the stack by a step that copies from the
+   value at stack index src to that at dst. [-1, +1] */
 static void name_to_copy(lua_State *L, int dst, int src) {
   lua_createtable(L, 5, 2);
   lua_insert(L, -2);
@@ -204,25 +204,25 @@ static void name_to_copy(lua_State *L, int dst, int src) {
   lua_setfield(L, -2, "n");
 }
 
-/* A step that copies from the value at stack index src to that at dst, named
-   by the string at the top of the stack. [-1, +0] */
+/* Adds a step that copies from the value at stack index src to that at dst,
+   named by the string at the top of the stack. [-1, +0] */
 static void compile_move(lua_State *L, const Compiler *c, int dst, int src,
                          const lze_DeviceInfo *device) {
   name_to_copy(L, dst, src);
   compile_plain_step(L, c, LZE_STEP_COPY, device);
 }
 
-/* An argument of a task in memory of another device. */
+/* A task's argument in memory of another device. */
 typedef struct Remote {
   int argument;                 /* position among the values */
-  int buffer, staging, shadow;  /* on the stack */
+  int buffer, staging, shadow;  /* stack indices */
   uint32_t number;              /* of the shadow */
   const lze_DeviceInfo *home, *device;
   bool written;
 } Remote;
 
-/* The copies of two arguments that overlap would be brought back one after the
-   other, the second over what was written to the first. */
+/* Reports overlapping remote arguments: their copies would be brought back one
+   after the other, so the second would overwrite changes in the first. */
 static void remotes_check(lua_State *L, const Compiler *c, const lze_Step *task,
                           const Remote *remotes, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
@@ -241,9 +241,9 @@ static void remotes_check(lua_State *L, const Compiler *c, const lze_Step *task,
   }
 }
 
-/* Push the host memory between the buffer on the top of the stack and its
-   shadow on that device, and the shadow: the same for all tasks there.
-   Returns the shadow's number. [-0, +2] */
+/* Pushes the host memory for copies between the buffer on the top of the stack
+   and its shadow on that device, and the shadow. All tasks on the device share
+   both. Returns the shadow's number. [-0, +2] */
 static uint32_t shadow_push(lua_State *L, const Compiler *c,
                             const lze_DeviceInfo *device) {
   int buffer = lua_gettop(L);
@@ -276,7 +276,7 @@ static uint32_t shadow_push(lua_State *L, const Compiler *c,
   return number;
 }
 
-/* Add a copy step for an argument of the task of that name. */
+/* Adds a copy step for an argument of the task with that name. */
 static void remote_copy(lua_State *L, const Compiler *c, const Remote *r,
                         const char *name, lze_CopyPart part) {
   static const char *const words[] = {"", "to the host", "to the device",
@@ -295,8 +295,8 @@ static void remote_copy(lua_State *L, const Compiler *c, const Remote *r,
   s->shadow = r->number;
 }
 
-/* Whether a task has written to the stub of a shadow; one that runs nothing
-   yet may do so once it is set. */
+/* Returns true if a task writes to the stub of a shadow. A task that runs
+   nothing yet may do so after plan:set. */
 static bool remote_is_written(const lze_Plan *p, uint32_t task,
                               const lze_Buffer *stub) {
   const lze_Node *node = &p->nodes[task];
@@ -306,8 +306,8 @@ static bool remote_is_written(const lze_Plan *p, uint32_t task,
   return p->steps[task].empty;
 }
 
-/* Add the task whose table is on the top of the stack, with shadows for what is
-   in memory of other devices. [-1, +0] */
+/* Adds the task whose table is on the top of the stack, with shadows for
+   arguments in memory of other devices. [-1, +0] */
 static void compile_task(lua_State *L, const Compiler *c,
                          const lze_DeviceInfo *device) {
   int step = lua_gettop(L);
@@ -355,8 +355,8 @@ static void compile_task(lua_State *L, const Compiler *c,
   lua_settop(L, step - 1);
 }
 
-/* Add the step whose table is on the top of the stack; its name is there
-   already. [-1, +0] */
+/* Adds the step whose table, with its name, is on the top of the stack. [-1,
+   +0] */
 static void compile_step(lua_State *L, const Compiler *c, lze_StepKind kind) {
   int step = lua_gettop(L);
   const lze_DeviceInfo *device = c->p->device;
@@ -376,7 +376,7 @@ static void compile_step(lua_State *L, const Compiler *c, lze_StepKind kind) {
     compile_task(L, c, device);
     return;
   }
-  /* Copies and fills run where the memory is. */
+  /* Copies and fills run on the device that has the memory. */
   lua_rawgeti(L, step, 1);
   lua_rawgeti(L, step, 2);
   const lze_DeviceInfo *to = value_home(L, step + 1, device);
@@ -384,14 +384,14 @@ static void compile_step(lua_State *L, const Compiler *c, lze_StepKind kind) {
   const lze_DeviceInfo *from =
       kind == LZE_STEP_COPY ? value_home(L, step + 2, device) : NULL;
   if (from != NULL && to == NULL) {
-    /* Either end will do where it reaches the other. */
+    /* Either device can do it if it reaches the other's memory. */
     if (value_home(L, step + 1, from) == NULL) {
       device = from;
       from = NULL;
     }
   }
   if (from != NULL) {
-    /* src[i..j] to the host, then to dst[at..] */
+    /* Copy src[i..j] to the host, then to dst[at..]. */
     const lze_Buffer *src = lze_test_buffer(L, step + 2);
     lze_getoption(L, step, "name");
     const char *name = lua_tostring(L, -1);
@@ -406,7 +406,7 @@ static void compile_step(lua_State *L, const Compiler *c, lze_StepKind kind) {
   compile_plain_step(L, c, kind, device);
 }
 
-/* A step that copies between the buffers at stack indices dst and src. */
+/* Adds a step that copies between the buffers at stack indices dst and src. */
 static void compile_transfer(lua_State *L, const Compiler *c,
                              const char *prefix, const char *what,
                              lua_Integer number, int dst, int src) {
@@ -415,8 +415,8 @@ static void compile_transfer(lua_State *L, const Compiler *c,
   compile_step(L, c, LZE_STEP_COPY);
 }
 
-/* The inputs or outputs of a graph: copies between buffers are steps of the
-   plan, the rest is done before and after a run. */
+/* Adds the inputs or outputs of a graph. Copies between buffers are steps of
+   the plan; the others are made before or after a run. */
 static void compile_io(lua_State *L, const Compiler *c, int graph,
                              const char *key, const char *prefix) {
   bool input = strcmp(key, "inputs") == 0;
@@ -432,7 +432,7 @@ static void compile_io(lua_State *L, const Compiler *c, int graph,
       compile_transfer(L, c, prefix, input ? "input" : "output", i,
                        top + (input ? 3 : 5), top + (input ? 5 : 3));
     } else {
-      /* The same with its name. */
+      /* A copy of the entry, with its name. */
       lze_getoption(L, c->table, key);
       lua_createtable(L, 4, 0);
       for (int v = 1; v <= 3; v++) {
@@ -453,8 +453,8 @@ static void compile_io(lua_State *L, const Compiler *c, int graph,
   lua_settop(L, top);
 }
 
-/* The steps that the names in `after` stand for; the table of what the names
-   of this graph are is at `names`. */
+/* Makes a step depend on the steps that the names in `after` stand for. The
+   table at `names` maps each name of this graph to its steps. */
 static void compile_after(lua_State *L, lze_Plan *p, int entry, int names,
                           uint32_t step) {
   if (lze_getoption(L, entry, "after") == LUA_TNIL) {
@@ -473,8 +473,8 @@ static void compile_after(lua_State *L, lze_Plan *p, int entry, int names,
   lua_pop(L, 1);
 }
 
-/* Add what is recorded in the graph whose table is at the top of the stack.
-   [-1, +0] */
+/* Adds the contents of the graph whose table is at the top of the stack. [-1,
+   +0] */
 static void compile_graph(lua_State *L, const Compiler *c, const char *prefix,
                           int depth) {
   static const char *const kept[] = {"n", "access", "device", "lengths",
@@ -540,8 +540,8 @@ static void compile_graph(lua_State *L, const Compiler *c, const char *prefix,
 
 /* --- batches ------------------------------------------------------------ */
 
-/* splits(kernel) -> how many arguments it has; false where its launches cannot
-   be split, nil where it is closed */
+/* splits(kernel) -> the number of its arguments; false if its launches cannot
+   be split, nil if it is closed */
 static int batch_splits(lua_State *L) {
   const lze_Kernel *k = lze_test_kernel(L, 1);
   if (k == NULL || k->o.closed) return 0;
@@ -550,8 +550,8 @@ static int batch_splits(lua_State *L) {
   return 1;
 }
 
-/* writes(kernel, i, stated) -> boolean: whether it writes argument i, as the
-   launch table states or as is known */
+/* writes(kernel, i, stated) -> boolean: true if it writes argument i,
+   according to the launch table or to the kernel's analysis */
 static int batch_writes(lua_State *L) {
   const spirv_arg *a =
       &lze_test_kernel(L, 1)->info->args[lua_tointeger(L, 2) - 1];
@@ -562,8 +562,8 @@ static int batch_writes(lua_State *L) {
   return 1;
 }
 
-/* extent(value) -> its kind, and of an open buffer the count of its elements,
-   the bytes of each and the address of the first */
+/* extent(value) -> its kind and, for an open buffer, the number of its
+   elements, the bytes of each, and the address of the first */
 static int batch_extent(lua_State *L) {
   const char *kind = lze_box_kind(L, 1);
   const lze_Buffer *b = lze_test_buffer(L, 1);
@@ -576,7 +576,7 @@ static int batch_extent(lua_State *L) {
   return 4;
 }
 
-/* view(buffer, first, count) -> those elements, from 0 */
+/* view(buffer, first, count) -> a view of these elements, from 0 */
 static int batch_view(lua_State *L) {
   const lze_Buffer *b = lze_test_buffer(L, 1);
   size_t first = (size_t)lua_tointeger(L, 2);
@@ -585,7 +585,8 @@ static int batch_view(lua_State *L) {
   return 1;
 }
 
-/* scratch(buffer, count, device) -> a transient one of its type there */
+/* scratch(buffer, count, device) -> a transient buffer of its type on that
+   device */
 static int batch_scratch(lua_State *L) {
   const lze_Buffer *b = lze_test_buffer(L, 1);
   lze_push_scratch(L, b->type, lua_tointeger(L, 2))->device =
@@ -603,8 +604,9 @@ static const lze_Method batch_primitives[] = {
 static const lze_Script batch_script = {"lze batch.lua", batch_text,
                                         sizeof batch_text, batch_primitives};
 
-/* Add the tasks of the graph whose table is at `graph`, in batches that, two at
-   a time, need no more than so many bytes.  False where all of it does. */
+/* Adds the tasks of the graph whose table is at `graph`, in batches such that
+   two of them together need at most `limit` bytes. Returns false if all tasks
+   together need no more. */
 static bool compile_batches(lua_State *L, const Compiler *c, int graph,
                             const char *prefix, size_t limit) {
   lze_Plan *p = c->p;
@@ -619,7 +621,7 @@ static bool compile_batches(lua_State *L, const Compiler *c, int graph,
   bool some = lua_istable(L, list);
   if (some) {
     compile_io(L, c, graph, "inputs", prefix);
-    uint32_t before = 0, last = p->count; /* where the last two begin */
+    uint32_t before = 0, last = p->count; /* the first steps of the last two */
     for (lua_Integer b = 1; lua_rawgeti(L, list, b) != LUA_TNIL; b++) {
       uint32_t from = p->count;
       for (lua_Integer s = 1; lua_rawgeti(L, list + 1, s) != LUA_TNIL; s++) {
@@ -630,7 +632,7 @@ static bool compile_batches(lua_State *L, const Compiler *c, int graph,
                            p->device);
       }
       lua_settop(L, list);
-      /* All of it comes after all of the last but one. */
+      /* All of this batch runs after all of the batch before the last. */
       for (uint32_t i = from; i < p->count && b > 2; i++)
         for (uint32_t j = before; j < last; j++)
           lze_check_memory(L, lze_numbers_add(&p->nodes[i].after, j));
@@ -649,8 +651,8 @@ static bool span_is(const lze_Access *a, const lze_Access *b) {
          a->last == b->last;
 }
 
-/* Add a swap, which graphs in one another may both ask for.  False where
-   something of it changes places with something else. */
+/* Adds a swap; nested graphs may request the same one. Returns false if a part
+   of it is already swapped with another buffer. */
 static bool swap_add(lze_Plan *p, const lze_Buffer *a, const lze_Buffer *b) {
   struct lze_Swap s = {lze_buffer_span(a), lze_buffer_span(b)};
   for (uint32_t i = 0; i < p->swap_count; i++) {
@@ -669,7 +671,8 @@ static bool swap_add(lze_Plan *p, const lze_Buffer *a, const lze_Buffer *b) {
   return true;
 }
 
-/* Why the host may not use the value at `index` when places are changed. */
+/* Returns why the host may not use the value at `index` when buffers are
+   swapped, or NULL. */
 static const char *value_problem(lua_State *L, const lze_Plan *p, int index) {
   const lze_Buffer *b = lze_test_buffer(L, index);
   if (b == NULL || !lze_buffer_is_open(b)) return NULL;
@@ -677,8 +680,8 @@ static const char *value_problem(lua_State *L, const lze_Plan *p, int index) {
   return lze_swap_problem(p, NULL, &span, 1);
 }
 
-/* See that what goes between the host and buffers tears no swap; in the first
-   run nothing has changed places yet. */
+/* Reports copies between the host and buffers that involve only a part of a
+   swapped buffer. In the first run nothing is swapped yet. */
 static void io_check(lua_State *L, const Compiler *c, const char *key) {
   int top = lua_gettop(L);
   lze_getoption(L, c->table, key);
@@ -699,7 +702,8 @@ static void io_check(lua_State *L, const Compiler *c, const char *key) {
   lua_settop(L, top);
 }
 
-/* Read the swaps, and see that all that use a buffer may use the other. */
+/* Reads the swaps, and checks that every step that uses one of the buffers may
+   use the other. */
 static void compile_swaps(lua_State *L, const Compiler *c) {
   lze_Plan *p = c->p;
   int top = lua_gettop(L);
@@ -741,7 +745,7 @@ static void compile_swaps(lua_State *L, const Compiler *c) {
   lua_settop(L, top);
 }
 
-/* Raise every problem in one message, if there are any. */
+/* Raises all problems in one message, if there are any. */
 static void compile_raise(lua_State *L, const Compiler *c) {
   lua_Integer n = (lua_Integer)lua_rawlen(L, c->problems);
   if (n == 0) return;

@@ -2,8 +2,8 @@
  * lze_graph.c - recording task graphs.
  * SPDX-License-Identifier: MIT
  *
- * Recording runs nothing and allocates nothing on a device: a graph is the
- * values that a script gave, checked one by one as a launch checks them.
+ * Recording runs nothing and allocates nothing on a device. A graph consists
+ * of the values that a script gave, each checked as a launch would check it.
  */
 #include "base/lze_box.h"
 #include "base/lze_error.h"
@@ -23,10 +23,10 @@
 
 static const char *graph_name(lua_State *L, int table) {
   lze_getoption(L, table, "name");
-  return lua_tostring(L, -1); /* the table keeps it */
+  return lua_tostring(L, -1); /* the table keeps it alive */
 }
 
-/* lze.graph([name]) -> graph: an empty one. */
+/* lze.graph([name]) -> an empty graph */
 static int core_graph(lua_State *L) {
   static const char *const arrays[] = {"names", "entries", "inputs",
                                        "outputs", "swaps"};
@@ -51,7 +51,7 @@ static int core_graph(lua_State *L) {
   return 1;
 }
 
-/* Append the value on the top of the stack to the array `key` of the table at
+/* Appends the value on the top of the stack to the array `key` of the table at
    `t`. [-1, +0] */
 static void table_append(lua_State *L, int t, const char *key) {
   lze_getoption(L, t, key);
@@ -60,8 +60,8 @@ static void table_append(lua_State *L, int t, const char *key) {
   lua_pop(L, 1);
 }
 
-/* The graph at 1 is to have an entry of a kind, named at 2: raise unless it
-   can.  [-0, +1] the graph's table */
+/* Pushes the table of the graph at 1, and returns the name at 2 for a new
+   entry. Raises if the name is invalid or already in use. [-0, +1] */
 static const char *entry_name(lua_State *L, lze_StepKind kind) {
   lze_push_graph_table(L, 1);
   int table = lua_gettop(L);
@@ -80,8 +80,8 @@ static const char *entry_name(lua_State *L, lze_StepKind kind) {
   return name;
 }
 
-/* Raise the error on the top of the stack with "graph G: task T: " before a
-   message; an error object as it is. */
+/* Raises the error on the top of the stack. A message gets the prefix "graph
+   G: task T: "; an error object is raised unchanged. */
 static int entry_raise(lua_State *L, int table, lze_StepKind kind,
                        const char *name) {
   if (lua_type(L, -1) != LUA_TSTRING) return lua_error(L);
@@ -90,8 +90,8 @@ static int entry_raise(lua_State *L, int table, lze_StepKind kind,
                     lze_step_names[kind], name, message);
 }
 
-/* Which device a task runs on is known when the graph is compiled.  Until then
-   stubs, in the map, stand for memory of devices other than its kernel's. */
+/* A task's device is determined when the graph is compiled. Until then, stubs
+   in the map stand for memory of devices other than the kernel's. */
 static void entry_stub_devices(lua_State *L, int entry, int count, int map,
                                lze_Context *context,
                                const lze_DeviceInfo *device) {
@@ -110,7 +110,7 @@ static void entry_stub_devices(lua_State *L, int entry, int count, int map,
   }
 }
 
-/* Check the values of the entry at the top of the stack. */
+/* Checks the values of the entry at the top of the stack. */
 static void entry_check(lua_State *L, int table, lze_StepKind kind,
                         const char *name, lze_Context *context,
                         const lze_DeviceInfo *device) {
@@ -127,7 +127,7 @@ static void entry_check(lua_State *L, int table, lze_StepKind kind,
   lua_settop(L, entry);
 }
 
-/* Add the entry whose table is on the top of the stack. [-1, +0] */
+/* Adds the entry whose table is on the top of the stack. [-1, +0] */
 static void entry_add(lua_State *L, int table, lze_StepKind kind) {
   lua_pushstring(L, lze_step_names[kind]);
   lua_setfield(L, -2, "kind");
@@ -141,7 +141,7 @@ static void entry_add(lua_State *L, int table, lze_StepKind kind) {
   table_append(L, table, "entries");
 }
 
-/* [-0, +1] a table of the values from stack index 3 to `last`. */
+/* Pushes a table of the values from stack index 3 to `last`. [-0, +1] */
 static void entry_push(lua_State *L, int last) {
   lua_createtable(L, last - 2, 6);
   lua_newtable(L);
@@ -161,8 +161,8 @@ static void entry_push(lua_State *L, int last) {
   lua_setfield(L, -2, "n");
 }
 
-/* The argument of a kernel, from 1, that the key at stack index `key` means, a
-   number or name; 0 where it has none, -1 where it has several. */
+/* Returns the kernel argument, from 1, for the number or name at stack index
+   `key`; 0 if the kernel does not have it, -1 if the name has several. */
 static lua_Integer task_argument(lua_State *L, const lze_Kernel *k,
                                  int key) {
   if (lua_type(L, key) == LUA_TSTRING)
@@ -174,7 +174,8 @@ static lua_Integer task_argument(lua_State *L, const lze_Kernel *k,
              ? i : 0;
 }
 
-/* The `access` of a launch table, at the top of the stack, by number. [-0, +1]
+/* Pushes the `access` table at the top of the stack, with arguments as
+ * numbers. [-0, +1]
  */
 static void task_access(lua_State *L, int table, const char *name,
                         const lze_Kernel *k) {
@@ -205,8 +206,8 @@ static void task_access(lua_State *L, int table, const char *name,
   }
 }
 
-/* The `after` at the top of the stack, a name or an array of them, as an
-   array. [-0, +1] */
+/* Pushes the `after` at the top of the stack, a name or an array of names, as
+   an array. [-0, +1] */
 static void task_after(lua_State *L, int table, const char *name) {
   int given = lua_gettop(L);
   lua_newtable(L);
@@ -235,8 +236,8 @@ static void task_after(lua_State *L, int table, const char *name) {
   lua_pop(L, 1);
 }
 
-/* Split the launch table at 4 into what a launch knows and device, access and
-   after; all goes into the table at `entry`. */
+/* Splits the launch table at 4 into the options of a launch, and device,
+   access and after; stores all of them in the table at `entry`. */
 static void task_options(lua_State *L, int table, int entry, const char *name,
                          const lze_Kernel *k) {
   lua_newtable(L);
@@ -269,8 +270,8 @@ static void task_options(lua_State *L, int table, int entry, const char *name,
   lua_rawseti(L, entry, 2);
 }
 
-/* Where the task of the kernel at 3 runs: where the kernel is or, of a Lua
-   kernel, the first buffer that it is given, else the device in its launch
+/* Returns the context and device for a task of the kernel at 3: the kernel's.
+   For a Lua kernel: its first buffer argument's, else the device in its launch
    table, else the default one. */
 static lze_Context *task_place(lua_State *L, int last,
                                const lze_DeviceInfo **device) {
@@ -293,8 +294,8 @@ static lze_Context *task_place(lua_State *L, int last,
 }
 
 /* g:task(name, kernel, range | launch table, ...) -> g
-   g:task(name, graph) -> g: all that is recorded in another graph when this
-   one is compiled */
+   g:task(name, graph) -> g: adds the contents that the other graph has when
+   this one is compiled */
 static int graph_task(lua_State *L) {
   int last = lua_gettop(L);
   if (last < 3) lze_argerror(L, 3, "a kernel or a graph expected");
@@ -334,7 +335,7 @@ static int graph_task(lua_State *L) {
   lze_task_resolve(L, entry, context, device);
   lua_rawgeti(L, entry, 1);
   const lze_Kernel *k = lze_test_kernel(L, -1);
-  lua_pop(L, 1); /* the entry keeps it */
+  lua_pop(L, 1); /* the entry keeps it alive */
   if (lua_istable(L, 4)) task_options(L, table, entry, name, k);
   entry_check(L, table, LZE_STEP_TASK, name, context, device);
   entry_add(L, table, LZE_STEP_TASK);
@@ -342,8 +343,8 @@ static int graph_task(lua_State *L) {
   return 1;
 }
 
-/* The context of the first of two values that is a buffer, else the default
-   one. */
+/* Returns the context and device of the first buffer among two values, else
+   the default ones. */
 static lze_Context *values_place(lua_State *L,
                                  const lze_DeviceInfo **device) {
   for (int i = 3; i <= 4; i++) {
@@ -375,7 +376,7 @@ static int graph_copy(lua_State *L) { return graph_move(L, LZE_STEP_COPY, 7); }
 /* g:fill(name, x, v [, i [, j]]) -> g, as x:fill does */
 static int graph_fill(lua_State *L) { return graph_move(L, LZE_STEP_FILL, 6); }
 
-/* The words at `arg`: which of them it is. */
+/* Returns the position in `words` of the word at `arg`. */
 static int check_when(lua_State *L, int arg, const char *const *words) {
   const char *word = lua_type(L, arg) == LUA_TSTRING ? lua_tostring(L, arg)
                                                      : "";
@@ -394,8 +395,8 @@ static int check_when(lua_State *L, int arg, const char *const *words) {
                                        lua_tostring(L, -1), got));
 }
 
-/* The common part of g:input and g:output: a buffer is each of these at most
-   once. */
+/* The common part of g:input and g:output. A buffer may be an input once and
+   an output once. */
 static int graph_io(lua_State *L, const char *key) {
   static const char *const input_words[] = {"first", "every", "none", NULL};
   static const char *const output_words[] = {"every", "demand", NULL};
@@ -459,21 +460,21 @@ static int graph_io(lua_State *L, const char *key) {
 }
 
 /* g:input(x [, when [, source]]) -> g
-   when: "every" (before each run), "first" (once), "none" (scratch, contents
-   mean nothing outside a run); source: a table, string or buffer. */
+   when: "every" (before each run), "first" (once), "none" (scratch: the
+   contents are undefined outside a run); source: a table, string or buffer. */
 static int graph_input(lua_State *L) {
   return graph_io(L, "inputs");
 }
 
 /* g:output(x [, when [, destination]]) -> g
-   when: "every" (after each run), "demand" (after plan:fetch); destination: a
+   when: "every" (after each run), "demand" (by plan:fetch); destination: a
    table or buffer. */
 static int graph_output(lua_State *L) {
   return graph_io(L, "outputs");
 }
 
-/* g:call(name, f) -> g: call f() of the script when everything before is done;
-   what follows waits for it. */
+/* g:call(name, f) -> g: calls the script's f() when all earlier entries are
+   done; later entries wait for it. */
 static int graph_call(lua_State *L) {
   lua_settop(L, 3);
   entry_name(L, LZE_STEP_CALL);
@@ -485,13 +486,13 @@ static int graph_call(lua_State *L) {
   return 1;
 }
 
-/* Whether two windows share bytes. */
+/* Returns true if two windows share bytes. */
 static bool windows_overlap(const lze_Buffer *a, const lze_Buffer *b) {
   lze_Access x = lze_buffer_span(a), y = lze_buffer_span(b);
   return lze_access_meets(&x, &y);
 }
 
-/* g:swap(a, b) -> g: after each run the two change places in all tasks. */
+/* g:swap(a, b) -> g: after each run, exchanges the two buffers in all tasks. */
 static int graph_swap(lua_State *L) {
   lua_settop(L, 3);
   lze_push_graph_table(L, 1);
@@ -529,7 +530,7 @@ static int graph_swap(lua_State *L) {
   return 1;
 }
 
-/* g:buffer(type, count) -> scratch: a buffer that exists in plans only. */
+/* g:buffer(type, count) -> scratch: a buffer that exists only in plans. */
 static int graph_buffer(lua_State *L) {
   lua_settop(L, 3);
   lze_push_graph_table(L, 1);
@@ -544,7 +545,7 @@ static int graph_buffer(lua_State *L) {
   return 1;
 }
 
-/* g:close(): forget what was recorded.  Plans of it stay. */
+/* g:close(): drops the recorded entries. Compiled plans stay valid. */
 static int graph_close(lua_State *L) {
   lze_check_box(L, 1, lze_graph_kind);
   if (lua_getiuservalue(L, 1, 1) == LUA_TTABLE) {

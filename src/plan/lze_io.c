@@ -1,6 +1,6 @@
 /*
- * lze_io.c - what the host copies for a plan: inputs before a run, outputs
- * after it.
+ * lze_io.c - the host's copies for a plan: inputs before a run, outputs after
+ * it.
  * SPDX-License-Identifier: MIT
  */
 #include "base/lze_guard.h"
@@ -31,9 +31,9 @@ void lze_io_took(lua_State *L, const lze_Plan *p, int io, uint64_t since) {
   lua_rawseti(L, io, LZE_IO_NS);
 }
 
-/* In a protected call: the plan, its table and where to say which input it is
-   about.  A finaliser or hook, or the source's metamethods, may close the plan,
-   but not run it. */
+/* Called by lua_pcall with the plan, its table, and a pointer for the number
+   of the current input. A finaliser or hook, or the source's metamethods, may
+   close the plan but not run it. */
 static int inputs_put(lua_State *L) {
   lze_Plan *p = lua_touserdata(L, 1);
   lua_Integer *now = lua_touserdata(L, 3);

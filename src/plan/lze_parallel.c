@@ -1,5 +1,5 @@
 /*
- * lze_parallel.c - lze.parallel: what lua/parallel.lua needs of C; slices.
+ * lze_parallel.c - the C functions that lua/parallel.lua uses; slices.
  * SPDX-License-Identifier: MIT
  */
 #include "base/lze_box.h"
@@ -16,15 +16,16 @@
 
 /* --- lze.slice ---------------------------------------------------------- */
 
-/* An argument of which each device sees its part only; user value 1 is the
+/* An argument of which each device gets only its part; user value 1 is the
    buffer. */
 typedef struct Slice {
   lze_Box box;
-  lua_Integer size;             /* elements for each work-item */
+  lua_Integer size;             /* elements per work-item */
 } Slice;
 
-/* lze.slice(x [, size]) -> an argument of lze.parallel: of size elements for
-   each work-item (1) a device sees those of its own work-items only. */
+/* lze.slice(x [, size]) -> an argument of lze.parallel with `size` elements
+   (default 1) per work-item: each device gets only the elements of its
+   work-items. */
 static int core_slice(lua_State *L) {
   lua_settop(L, 2);
   lze_take_buffer(L, 1);
@@ -51,8 +52,8 @@ static int slice_tostring(lua_State *L) {
 
 /* --- lze.parallel ------------------------------------------------------- */
 
-/* slice(v) -> of a slice its buffer, its size and, unless that is closed, how
-   many elements the buffer has; else nothing */
+/* slice(v) -> for a slice: its buffer, its size and, if the buffer is open,
+   the buffer's number of elements; otherwise nothing */
 static int parallel_slice(lua_State *L) {
   const Slice *s = lze_test_box(L, 1, lze_slice_kind);
   if (s == NULL) return 0;
@@ -70,20 +71,21 @@ static int parallel_device(lua_State *L) {
   return 1;
 }
 
-/* is_open(k) -> whether it is an open kernel */
+/* is_open(k) -> true if it is an open kernel */
 static int parallel_is_open(lua_State *L) {
   lua_pushboolean(L, lze_kernel_is_open(L, 1));
   return 1;
 }
 
-/* is_lua(k) -> whether it has a variant for each device */
+/* is_lua(k) -> true if it is a Lua kernel, which has a variant for each
+   device */
 static int parallel_is_lua(lua_State *L) {
   lua_pushboolean(L, lze_is_lua_kernel(L, 1));
   return 1;
 }
 
-/* variant(k, n, ...) -> the variant of a Lua kernel for the whole of each
-   slice: it says what the parts read and write */
+/* variant(k, n, ...) -> a Lua kernel's variant for whole slices: it determines
+   what the parts read and write */
 static int parallel_variant(lua_State *L) {
   int count = lua_gettop(L) - 2;
   luaL_checkstack(L, 8, NULL);
@@ -97,21 +99,22 @@ static int parallel_variant(lua_State *L) {
   return 1;
 }
 
-/* splits(k) -> whether its range may be launched in parts */
+/* splits(k) -> true if its range may be launched in parts */
 static int parallel_splits(lua_State *L) {
   lua_pushboolean(L, lze_kernel_splits(L, 1));
   return 1;
 }
 
-/* writes(k, i) -> whether it may write to argument i */
+/* writes(k, i) -> true if it may write to argument i */
 static int parallel_writes(lua_State *L) {
   lua_pushboolean(L,
                   lze_kernel_writes(L, 1, (uint32_t)lua_tointeger(L, 2) - 1));
   return 1;
 }
 
-/* place(k, variant, device) -> k as a kernel of that device, the context it is
-   in there and the device's queue in that.  A Lua kernel stays as it is. */
+/* place(k, variant, device) -> k as a kernel of that device, its context
+   there, and the device's queue in that context. A Lua kernel is returned
+   unchanged. */
 static int parallel_place(lua_State *L) {
   enum { KERNEL = 1, VARIANT, DEVICE };
   const lze_DeviceInfo *device = lze_test_device(L, DEVICE);
@@ -137,7 +140,7 @@ static int parallel_place(lua_State *L) {
   return 3;
 }
 
-/* reaches(queue, x) -> whether what runs on the queue may touch the buffer */
+/* reaches(queue, x) -> true if commands on the queue can access the buffer */
 static int parallel_reaches(lua_State *L) {
   const lze_Queue *q = lze_test_queue(L, 1);
   const lze_Storage *s = lze_check_buffer(L, 2)->storage;
@@ -154,8 +157,8 @@ static int parallel_queue(lua_State *L) {
   return 1;
 }
 
-/* stub(queue, device, x, count) -> what stands for elements of the buffer until
-   it is known that all parts will do */
+/* stub(queue, device, x, count) -> a stand-in for elements of the buffer until
+   all parts have been checked */
 static int parallel_stub(lua_State *L) {
   const lze_Buffer *b = lze_check_buffer(L, 3);
   lze_push_stub(L, lze_test_queue(L, 1)->o.context, lze_test_device(L, 2),
@@ -163,7 +166,7 @@ static int parallel_stub(lua_State *L) {
   return 1;
 }
 
-/* check(k, queue, range, ...): raises what a launch would */
+/* check(k, queue, range, ...): raises the errors that a launch would raise */
 static int parallel_check(lua_State *L) {
   const lze_Queue *q = lze_test_queue(L, 2);
   const lze_Place place = {q->o.context, q->device};
@@ -195,8 +198,8 @@ static const lze_Script script = {"lze parallel.lua", parallel_text,
                                   sizeof parallel_text, primitives};
 
 /* lze.parallel(devices, n, k, ...) -> array of {device, first, count,
-   kernel_ns}: n work-items of a kernel over several devices, each a part by
-   its measured speed; waits for all. */
+   kernel_ns}: runs n work-items of a kernel on several devices, dividing them
+   by the devices' measured speed; waits for all parts. */
 static int core_parallel(lua_State *L) {
   for (int i = 1; i <= 3; i++) luaL_checkany(L, i);
   lze_script_call(L, &script, "parallel", lua_gettop(L), 1);
@@ -210,7 +213,7 @@ static const lze_Method slice_metamethods[] = {
     {NULL, NULL, LZE_HOT}};
 static const lze_Field slice_fields[] = {{NULL, NULL}};
 
-/* lze.parallel waits, so no guard. */
+/* lze.parallel waits, so it is not guarded. */
 static const lze_Method functions[] = {
     {"parallel", core_parallel, LZE_HOT},
     {"slice", core_slice, LZE_HOT},

@@ -22,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Queues that a plan uses of each engine unless an option says how many. */
+/* The number of queues that a plan uses of each engine by default. */
 enum { DEFAULT_WIDTH = 4 };
 
 /* --- objects ------------------------------------------------------------ */
@@ -69,7 +69,7 @@ lze_Plan *lze_check_plan(lua_State *L) {
 
 /* --- compiling ---------------------------------------------------------- */
 
-/* The array of devices at option `devices`; returns how many. */
+/* Reads the array of devices in option `devices` and returns their number. */
 static uint32_t opt_devices(lua_State *L, int t,
                             const lze_DeviceInfo **devices) {
   int type = lze_getoption(L, t, "devices");
@@ -90,8 +90,8 @@ static uint32_t opt_devices(lua_State *L, int t,
   return (uint32_t)n;
 }
 
-/* The context of the first kernel or buffer in the graph whose table is at
-   `graph`, and its device; NULL where there is none. */
+/* Returns the context of the first kernel or buffer in the graph whose table
+   is at `graph`, and its device; NULL if the graph has neither. */
 static lze_Context *graph_place(lua_State *L, int graph,
                                 const lze_DeviceInfo **device, int depth) {
   int top = lua_gettop(L);
@@ -121,15 +121,15 @@ static lze_Context *graph_place(lua_State *L, int graph,
   return context;
 }
 
-/* What a plan is compiled for. */
+/* The target of a plan. */
 typedef struct Place {
-  int graph;                    /* the stack index of its graph's table */
-  const lze_DeviceInfo *wanted; /* by an option, or NULL */
-  const lze_DeviceInfo *device; /* found, with the context */
+  int graph;                    /* the stack index of the graph's table */
+  const lze_DeviceInfo *wanted; /* the device given by an option, or NULL */
+  const lze_DeviceInfo *device; /* the result, with the context */
 } Place;
 
-/* The context for it: its graph's, unless that is of
-   another driver than the device that is wanted, or there is none. */
+/* Returns the context for a plan: the graph's, if there is one and it belongs
+   to the driver of the wanted device; else the device's own. */
 static lze_Context *plan_context(lua_State *L, Place *place) {
   lze_Context *context = graph_place(L, place->graph, &place->device, 0);
   if (place->wanted != NULL)
@@ -141,7 +141,7 @@ static lze_Context *plan_context(lua_State *L, Place *place) {
              : lze_device_context(L, place->device);
 }
 
-/* The engine for the steps of a device, or for its copies. */
+/* Returns the engine for the steps of a device, or for its copies. */
 static uint32_t plan_engine(lua_State *L, lze_Plan *p, const lze_DeviceInfo *d,
                             bool copies) {
   uint32_t ordinal = copies ? d->copy_ordinal : d->ordinal;
@@ -171,7 +171,7 @@ static void plan_order(lua_State *L, lze_Plan *p) {
                                    &p->schedule));
 }
 
-/* The number of a device among n; n for others. */
+/* Returns the number of a device among n; n if it is not one of them. */
 static uint32_t device_number(const lze_DeviceInfo *device,
                               const lze_DeviceInfo *const *devices,
                               uint32_t n) {
@@ -180,7 +180,7 @@ static uint32_t device_number(const lze_DeviceInfo *device,
   return d;
 }
 
-/* Whether all n devices reach memory of that storage. */
+/* Returns true if all n devices reach the memory of that storage. */
 static bool storage_is_common(const lze_Storage *s,
                               const lze_DeviceInfo *const *devices,
                               uint32_t n) {
@@ -189,9 +189,9 @@ static bool storage_is_common(const lze_Storage *s,
   return s->usage != LZE_DEVICE;
 }
 
-/* Spread tasks over n devices.  A task that uses a device's own memory, or a
-   copy made there, stays there, one that continues a chain goes where the chain
-   is, and any other to the device with the least to do. */
+/* Spreads tasks over n devices. A task that uses memory of a single device, or
+   a copy made there, stays on that device; a task that continues a chain goes
+   to the chain's device; any other goes to the device with the least work. */
 static void plan_spread(lua_State *L, lze_Plan *p, int table,
                         const lze_DeviceInfo *const *devices, uint32_t n) {
   plan_order(L, p);
@@ -244,7 +244,7 @@ static void plan_spread(lua_State *L, lze_Plan *p, int table,
   lua_settop(L, steps - 3);
 }
 
-/* The devices that a plan is spread over; none for one device. */
+/* The devices that a plan is spread over; `count` is 0 for a single device. */
 typedef struct Spread {
   const lze_DeviceInfo *devices[LZE_MAX_ENGINES];
   uint32_t count;
@@ -253,8 +253,8 @@ typedef struct Spread {
 /* g:compile([options]) -> plan
    options: device, devices (to spread tasks over), batch_bytes (of device
    memory: the tasks run on parts of their buffers), memory_bytes (a limit),
-   profile (true: measure each step), queues (how many of each engine it may
-   use at a time). */
+   profile (true: measure each step), queues (the number of each engine's
+   queues that it may use at a time). */
 int lze_plan_compile(lua_State *L) {
   static const char *const keys[] = {"batch_bytes", "device", "devices",
                                      "memory_bytes", "profile", "queues",
@@ -302,7 +302,7 @@ int lze_plan_compile(lua_State *L) {
   p->parities = 1;
   p->width = width < LZE_MAX_LANES ? (uint32_t)width : LZE_MAX_LANES;
   lze_getoption(L, graph, "name");
-  const char *name = lua_tostring(L, -1); /* the graph's table keeps it */
+  const char *name = lua_tostring(L, -1); /* the graph's table keeps it alive */
   snprintf(p->name, sizeof p->name, "graph %s", name);
   lua_createtable(L, 0, 10);
   int table = lua_gettop(L);
@@ -334,7 +334,7 @@ int lze_plan_compile(lua_State *L) {
 
 /* --- runs --------------------------------------------------------------- */
 
-/* Raise unless all that it uses is open. */
+/* Raises unless all objects that the plan uses are open. */
 static void plan_check_captured(lua_State *L, lze_Plan *p) {
   if (p->broken)
     luaL_error(L, "%s: a start or set has failed half way; compile it again",
@@ -351,14 +351,14 @@ static void plan_check_captured(lua_State *L, lze_Plan *p) {
   p->checked = closes;
 }
 
-/* In a guard: the plan and its table. */
+/* Called guarded with the plan and its table. */
 static int plan_record(lua_State *L) {
   lze_plan_record(L, lua_touserdata(L, 1), 2);
   return 0;
 }
 
-/* A storage that a run writes to, or a callback of it may, and expressions of
-   arrays have yet to read, or NULL. */
+/* Returns a storage that a run, or one of its callbacks, may write and that
+   unevaluated array expressions have yet to read; or NULL. */
 static lze_Storage *plan_awaited(const lze_Plan *p) {
   for (uint32_t i = 0; i < p->captured_count; i++)
     if ((p->captured[i].write || p->hosted) && p->captured[i].storage->awaited)
@@ -366,8 +366,8 @@ static lze_Storage *plan_awaited(const lze_Plan *p) {
   return NULL;
 }
 
-/* Get the plan at 1 ready and start it, once more in the same call where it is
-   joined to the run before. Its table is at stack index 3. */
+/* Prepares the plan at 1 and starts it. `joined`: this is a further iteration
+   of the same call. The plan's table is at stack index 3. */
 static lze_Command *plan_begin(lua_State *L, bool joined, bool timed) {
   lze_Plan *p = lze_check_plan(L);
   lze_plan_check_calling(L, p);
@@ -396,11 +396,13 @@ static lze_Command *plan_begin(lua_State *L, bool joined, bool timed) {
   return lze_plan_start(L, p, 3, joined, timed);
 }
 
-/* Runs begun between two calls of a debug hook, which may end it. */
+/* The number of runs between two calls of a debug hook, which may end the
+   loop. */
 enum { HOOKED_RUNS = 256 };
 
-/* Begin `n` runs, of which the last may be timed, but none behind one that has
-   failed: that one says why.  Returns the last that was begun. */
+/* Begins `n` runs, of which the last may be timed. After a failed run it
+   begins no others; a wait for the failed run reports the reason. Returns the
+   last run that was begun. */
 static lze_Command *plan_begin_all(lua_State *L, lua_Integer n, bool timed) {
   lze_Command *c = plan_begin(L, false, timed && n == 1);
   while (--n > 0) {
@@ -412,8 +414,8 @@ static lze_Command *plan_begin_all(lua_State *L, lua_Integer n, bool timed) {
   return c;
 }
 
-/* How often the plan at 1 is to run by the options at 2, which are the last
-   arguments; its table becomes 3. */
+/* Reads the options at 2, which must be the last argument, and returns how
+   often to run the plan at 1. Pushes the plan's table at 3. */
 static lua_Integer plan_iterations(lua_State *L) {
   static const char *const keys[] = {"iterations", NULL};
   lua_settop(L, 2);
@@ -427,8 +429,8 @@ static lua_Integer plan_iterations(lua_State *L) {
   return n;
 }
 
-/* Retire work on its buffers that is over: what is pending keeps a run from
-   being attempted. */
+/* Retires finished work on the plan's buffers, because pending work prevents
+   an attempt (lze_plan_attempt). */
 static void plan_poll(const lze_Plan *p) {
   for (uint32_t i = 0; i < p->captured_count; i++) {
     const lze_Access *a = &p->captured[i];
@@ -437,8 +439,8 @@ static void plan_poll(const lze_Plan *p) {
   }
 }
 
-/* Whether a step's task wrote to a storage in the last run, as far as was
-   seen. */
+/* Returns true if a step's task wrote to a storage in the last run, according
+   to its recorded accesses. */
 static bool step_wrote(const lze_Plan *p, uint32_t i, const lze_Storage *s) {
   if (p->steps[i].kind != LZE_STEP_TASK) return false;
   const lze_Node *node = &p->nodes[i];
@@ -449,8 +451,8 @@ static bool step_wrote(const lze_Plan *p, uint32_t i, const lze_Storage *s) {
   return false;
 }
 
-/* In a guard: raise if memory round one of the plan's buffers has been
-   overwritten, naming the tasks that write there. */
+/* Called guarded: raises if the canary around one of the plan's buffers has
+   been overwritten, and names the tasks that write to the buffer. */
 static int guards_check(lua_State *L) {
   const lze_Plan *p = lua_touserdata(L, 1);
   for (uint32_t i = 0; i < p->storage_count; i++) {
@@ -475,8 +477,8 @@ static int guards_check(lua_State *L) {
   return 0;
 }
 
-/* With LZE_CHECK=1, after a run is done, which a hook may have closed the plan
-   during. */
+/* With LZE_CHECK=1, checks canaries after a run. A hook may have closed the
+   plan during the wait. */
 static void plan_check_guards(lua_State *L, lze_Plan *p) {
   if (p->o.closed || !p->o.context->state->check) return;
   lua_pushcfunction(L, guards_check);
@@ -484,13 +486,14 @@ static void plan_check_guards(lua_State *L, lze_Plan *p) {
   lze_call_guarded(L, 1, 0);
 }
 
-/* Whether its runs need nothing of Lua's, so that one may be attempted. */
+/* Returns true if the plan's runs need nothing from Lua, so that one may be
+   attempted. */
 static bool plan_is_plain(const lze_Plan *p) {
   return !p->hosted && !p->fills_inputs && !p->profile;
 }
 
-/* plan:run([options]) -> plan: run, and wait.
-   options: iterations (how often, 1 when not given). */
+/* plan:run([options]) -> plan: runs the plan and waits.
+   options: iterations (how often; default 1). */
 static int plan_run(lua_State *L) {
   lze_Plan *p = lze_check_plan(L);
   lze_Attempt attempt;
@@ -511,8 +514,9 @@ static int plan_run(lua_State *L) {
   return 1;
 }
 
-/* plan:start([options]) -> event: as run, but without waiting; behind a run
-   that is not over yet.  The event is that of the last iteration. */
+/* plan:start([options]) -> event: as plan:run, but without waiting; the run
+   comes after any earlier run that is not done. The event is that of the last
+   iteration. */
 static int plan_start(lua_State *L) {
   lze_Plan *p = lze_check_plan(L);
   lua_Integer n = plan_iterations(L);
@@ -528,21 +532,21 @@ static int plan_start(lua_State *L) {
   return 1;
 }
 
-/* plan:current(x) -> the buffer that stands for x in the next run or, in a
-   callback, in the run that this is a part of: with swaps, x or the one that it
-   changes places with; of a view of one of them, a view of the other. */
+/* plan:current(x) -> the buffer that represents x in the next run or, in a
+   callback, in the current run: with swaps, x or the buffer it is swapped
+   with. For a view of one of them, returns a view of the other. */
 static int plan_current(lua_State *L) {
   lua_settop(L, 2);
   lze_check_plan(L);
-  lze_check_buffer(L, 2); /* which may close the plan */
+  lze_check_buffer(L, 2); /* this may close the plan */
   lze_Plan *p = lze_check_plan(L);
   lua_getiuservalue(L, 1, 1);
   lze_plan_swapped(L, p, 3, 2, lze_plan_parity(p, true));
   return 1;
 }
 
-/* The step that the name at `arg` stands for: "task" where that is the only
-   one of the name, or "graph.task". */
+/* Returns the step with the name at `arg`: "task" if that is unique, or
+   "graph.task". */
 static uint32_t plan_find(lua_State *L, const lze_Plan *p, int arg) {
   if (lua_type(L, arg) != LUA_TSTRING)
     lze_argerror(L, arg, lua_pushfstring(L, "task: string expected, got %s",
@@ -582,11 +586,11 @@ static uint32_t plan_find(lua_State *L, const lze_Plan *p, int arg) {
   return found;
 }
 
-/* The position among a step's values of the argument at `arg`. */
+/* Returns the position, among a step's values, of the argument at `arg`. */
 static lua_Integer plan_argument(lua_State *L, const lze_Step *s, int arg,
                                  lua_Integer count) {
   lua_Integer before = s->kind == LZE_STEP_TASK ? 2 : 0;
-  /* The sizes of buffers, the last arguments, follow these. */
+  /* The sizes of buffers are the last arguments; scripts cannot set them. */
   if (s->kernel != NULL) count -= s->kernel->info->size_count;
   if (lua_type(L, arg) == LUA_TSTRING && s->kernel != NULL) {
     const char *name = lua_tostring(L, arg);
@@ -611,8 +615,8 @@ static lua_Integer plan_argument(lua_State *L, const lze_Step *s, int arg,
   return before + i;
 }
 
-/* The type and count of the buffer, or transient one, at `index`; NULL for
-   other values. */
+/* Returns the type and count of the buffer or transient buffer at `index`;
+   NULL for other values. */
 static const lze_Type *value_extent(lua_State *L, int index,
                                     lua_Integer *count) {
   const lze_Buffer *b = lze_test_buffer(L, index);
@@ -621,9 +625,10 @@ static const lze_Type *value_extent(lua_State *L, int index,
   return b != NULL ? b->type : s != NULL ? s->type : NULL;
 }
 
-/* A buffer takes the place of one of its type, and has as many elements as the
-   one that was recorded at least.  The step's `least` says what that one had,
-   which may have been replaced since: by argument, a transient buffer. */
+/* Raises unless the new buffer has the type of the one that was recorded, and
+   at least as many elements. The recorded buffer may have been replaced since,
+   so the step's `least` keeps its size: for each argument, a transient
+   buffer. */
 static void set_check_buffer(lua_State *L, const lze_Step *s, int step,
                              lua_Integer at, int old) {
   lua_Integer least, count;
@@ -643,7 +648,7 @@ static void set_check_buffer(lua_State *L, const lze_Step *s, int step,
   }
   lua_settop(L, old);
   if (type != NULL && lua_isnil(L, 4) &&
-      lze_getoption(L, step, "lengths") != LUA_TNIL) /* a kernel in Lua */
+      lze_getoption(L, step, "lengths") != LUA_TNIL) /* a Lua kernel */
     lze_argerror(L, 4, lua_pushfstring(L, "task %s: a buffer of %s expected, "
                                           "got nil", s->name, type->name));
   lua_settop(L, old);
@@ -658,7 +663,8 @@ static void set_check_buffer(lua_State *L, const lze_Step *s, int step,
                                       lze_describe(L, 4), (LUAI_UACINT)count));
 }
 
-/* The step's device reaches a buffer: a set puts in no copies from others. */
+/* Raises unless the step's device reaches the buffer: plan:set adds no copies
+   from other devices. */
 static void set_check_reach(lua_State *L, const lze_Plan *p,
                             const lze_Step *s) {
   const lze_Buffer *b = lze_test_buffer(L, 4);
@@ -672,8 +678,8 @@ static void set_check_reach(lua_State *L, const lze_Plan *p,
     lze_argerror(L, 4, lua_pushfstring(L, "task %s: %s", s->name, problem));
 }
 
-/* What was recorded beside the range stays, so nothing may be given with it;
-   nor do the indices of a Lua kernel change. */
+/* Raises if a new range contains other options: the recorded launch options
+   stay. The number of a Lua kernel's indices cannot change. */
 static void set_check_range(lua_State *L, const lze_Plan *p, uint32_t i,
                             int step) {
   const char *task = p->steps[i].name;
@@ -693,16 +699,16 @@ static void set_check_range(lua_State *L, const lze_Plan *p, uint32_t i,
                p->name, task, expected, expected == 1 ? "" : "s", n);
 }
 
-/* A value of step i is another. */
+/* A change of a value of step i. */
 typedef struct Change {
   lze_Plan *p;
   uint32_t i;
-  bool fits;                    /* it is right for the step alone */
-  bool back;                    /* it was not, and is put back */
+  bool fits;                    /* it is valid for the step alone */
+  bool back;                    /* it was invalid, and is undone */
 } Change;
 
-/* In a protected call: a Change, the plan's table, the step's.  Find again what
-   the step does, then the order and the memory of all. */
+/* Called by lua_pcall with a Change, the plan's table and the step's: checks
+   the step again, then determines the plan's order and memory again. */
 static int change_apply(lua_State *L) {
   Change *c = lua_touserdata(L, 1);
   lze_Plan *p = c->p;
@@ -720,15 +726,15 @@ static int change_apply(lua_State *L) {
   c->fits = true;
   p->steps[c->i].version++;
   p->stale = true;
-  p->broken = true; /* should it neither fit nor be as it was */
+  p->broken = true; /* in case it neither fits nor can be undone */
   lze_plan_skip_copies(L, p, 2);
   plan_order(L, p);
   lze_plan_place(L, p, 2);
   return 0;
 }
 
-/* Make the value on the top of the stack the value `at` of the step whose table
-   is at `step`. [-1, +0] Returns LUA_OK, or an error that is pushed. */
+/* Sets value `at` of the step whose table is at `step` to the value on the top
+   of the stack. [-1, +0] Returns LUA_OK, or an error that is pushed. */
 static int plan_change(lua_State *L, Change *c, int table, int step,
                        lua_Integer at) {
   int arg;
@@ -743,7 +749,8 @@ static int plan_change(lua_State *L, Change *c, int table, int step,
   return status;
 }
 
-/* The lengths of value `at` of the step are those of what is at `index`. */
+/* Updates the lengths of value `at` of the step to the lengths of the value at
+   `index`. */
 static void set_lengths(lua_State *L, int step, lua_Integer at, int index) {
   lua_Integer count;
   if (value_extent(L, index, &count) == NULL ||
@@ -756,8 +763,8 @@ static void set_lengths(lua_State *L, int step, lua_Integer at, int index) {
   }
 }
 
-/* Raise unless what is at `given` has the shape of the array that a Lua kernel
-   was compiled into the plan with as value `at` of the step. */
+/* If value `at` of the step was an array when its Lua kernel was compiled into
+   the plan, raises unless the value at `given` has the same shape. */
 static void set_check_shape(lua_State *L, const lze_Step *s, int step,
                             lua_Integer at, int given) {
   int top = lua_gettop(L);
@@ -773,8 +780,8 @@ static void set_check_shape(lua_State *L, const lze_Step *s, int step,
 }
 
 /* plan:set(task, argument, value) -> plan
-   argument: its number or name, 0 for the global size.  What runs already is
-   not affected. */
+   argument: its number or name, 0 for the global size. Runs that have started
+   are not affected. */
 static int plan_set(lua_State *L) {
   lze_Plan *p = lze_check_plan(L);
   if (lua_gettop(L) == 3) lze_argerror(L, 4, "value expected, or nil");
@@ -802,7 +809,7 @@ static int plan_set(lua_State *L) {
   bool range = at == 2 && p->steps[i].kind == LZE_STEP_TASK;
   if (range) set_check_range(L, p, i, step);
   if (range && lua_istable(L, old)) {
-    /* The range changes, the rest of the launch table stays. */
+    /* The range changes; the rest of the launch table stays. */
     lua_newtable(L);
     for (lua_pushnil(L); lua_next(L, old); lua_pop(L, 1)) {
       if (lua_type(L, -2) != LUA_TSTRING) continue;
@@ -826,7 +833,7 @@ static int plan_set(lua_State *L) {
   lua_settop(L, value);
   if (plan_change(L, &change, table, step, at) != LUA_OK) {
     int error = lua_gettop(L);
-    if (p->o.closed) return lua_error(L); /* while room was made for it */
+    if (p->o.closed) return lua_error(L); /* while making room */
     change.back = !change.fits;
     set_lengths(L, step, at, old);
     lua_settop(L, error);
@@ -840,15 +847,15 @@ static int plan_set(lua_State *L) {
   return 1;
 }
 
-/* plan:fetch(y) -> y: a "demand" output, ready to be read: that of the last run
-   or, in a callback, of the run that this is a part of. */
+/* plan:fetch(y) -> y: a "demand" output, ready to be read: that of the last
+   run or, in a callback, of the current run. */
 static int plan_fetch(lua_State *L) {
   lua_settop(L, 2);
   lze_check_plan(L);
   lua_pushvalue(L, 2);
-  lze_take_buffer(L, 2); /* which may close the plan */
+  lze_take_buffer(L, 2); /* this may close the plan */
   lze_Plan *p = lze_check_plan(L);
-  lua_insert(L, 1); /* y as it was given, to be returned */
+  lua_insert(L, 1); /* the original y, to be returned */
   lua_getiuservalue(L, 2, 1);
   lze_getoption(L, 4, "outputs");
   lua_Integer n = (lua_Integer)lua_rawlen(L, 5), found = 0;
@@ -916,7 +923,7 @@ static int field_plan_device(lua_State *L) {
   return 1;
 }
 
-/* plan:display(): its text, in a notebook or printed. */
+/* plan:display(): shows its text in a notebook, or prints it. */
 static int plan_display(lua_State *L) {
   lze_check_plan(L);
   lua_settop(L, 1);

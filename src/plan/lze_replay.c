@@ -1,25 +1,26 @@
 /*
- * lze_replay.c - plans as command lists that are run again and again.
+ * lze_replay.c - plans as command lists that are run repeatedly.
  * SPDX-License-Identifier: MIT
  *
- * Nothing here relies on lists being in order by themselves: commands of a
- * list may overlap unless a barrier or an event is between them, and so may
- * lists.  A run costs the same calls of the driver however many steps it has.
+ * This code does not rely on implicit order: commands of a list may overlap
+ * unless a barrier or an event is between them, and so may lists. A run makes
+ * the same number of driver calls, however many steps it has.
  *
- * Where the driver takes closed lists in an immediate one, those of lane 0 go
- * into the list of the plan's queue (p->direct): one call, and no event between
- * two queues.
+ * If the driver accepts closed lists in an immediate list, lane 0 goes
+ * directly to the list of the plan's queue (p->direct). That is one call, and
+ * no event between two queues.
  *
- * What newer drivers have besides is not used, because it would save nothing:
- * a run of a recorded and instantiated graph (1.17) is one call, as here (and
- * takes as long with our driver, see bench/RESULTS.md), but to change a part of
- * it is to record all of it again, where here it is the list of LIST_STEPS
- * steps that the change is in.  Mutable lists change arguments and
- * group counts in place, but not which kernel parts a range is split into, what
- * a step waits for, nor what comes after what, all of which a new range or
- * buffer may change; they must not be in flight meanwhile, so that a set
- * behind a run that was started would wait for it, or need a second list; and
- * recording 64 steps again costs some 40 us beside the 50 of plan:set itself.
+ * Newer driver features are not used, because they would save nothing. A run
+ * of a recorded and instantiated graph (1.17) is one call, as here (and takes
+ * as long with our driver, see bench/RESULTS.md), but any change requires
+ * recording all of it again; here, only the list of LIST_STEPS steps that
+ * contains the change is recorded again. Mutable lists can change arguments
+ * and group counts in place, but not the kernel parts that a range is split
+ * into, the events that a step waits for, or the order of steps; a new range
+ * or buffer may change all of these. Mutable lists also must not be in flight
+ * during a change, so that a plan:set after a plan:start would wait or need a
+ * second list. Recording 64 steps again takes some 40 us, in addition to the
+ * 50 us of plan:set itself.
  */
 #include "base/lze_array.h"
 #include "base/lze_error.h"
@@ -34,10 +35,10 @@
 
 #include <stdlib.h>
 
-/* So many steps are in one list, which is recorded again as a whole. */
+/* The number of steps in one list, which is recorded again as a whole. */
 enum { LIST_STEPS = 64 };
 
-/* --- what a plan has of its own ------------------------------------------- */
+/* --- the plan's objects --------------------------------------------------- */
 
 static void list_destroy(lze_Object *o) {
   lze_PlanList *t = (lze_PlanList *)o;
@@ -58,7 +59,7 @@ static void lists_drop(lze_PlanList **lists, uint32_t *count) {
   *count = 0;
 }
 
-/* Where the lists of a lane are, which lie side by side. */
+/* Returns the position of a lane's lists, which are adjacent. */
 static struct lze_Chain *recording_chain(const lze_Recording *s,
                                          uint32_t parity, uint32_t segment,
                                          uint32_t lane) {
@@ -66,7 +67,7 @@ static struct lze_Chain *recording_chain(const lze_Recording *s,
                     lane];
 }
 
-/* What the plan has recorded; NULL without memory. */
+/* Returns everything that the plan has recorded; NULL if memory runs out. */
 static lze_Recording *recording_new(const lze_Plan *p) {
   uint32_t hosts = 0, segments = p->schedule.segment_count;
   size_t chains = (size_t)p->parities * segments * p->schedule.lane_count;
@@ -138,7 +139,7 @@ int lze_plan_fail(lua_State *L, const lze_Plan *p,
                   NULL);
 }
 
-/* Which lanes of a segment have steps; lane 0 is always used. */
+/* Returns the lanes of a segment that have steps; lane 0 is always used. */
 static uint32_t lanes_used(const lze_Plan *p, uint32_t segment) {
   uint32_t used = 1;
   for (uint32_t i = 0; i < p->count; i++)
@@ -162,10 +163,10 @@ static bool lane_queue(lze_Plan *p, uint32_t lane, lze_Outcome *out) {
                 e->device->handle, &desc, &p->queues[lane]);
 }
 
-/* Make the queues and events that the plan's order asks for. */
+/* Makes the queues and events that the plan's order requires. */
 static void plan_make_events(lua_State *L, lze_Plan *p) {
   lze_Outcome out = {NULL, ZE_RESULT_SUCCESS};
-  /* Lane 0 is of the engine that the plan's queue is of, too. */
+  /* Lane 0 and the plan's queue belong to the same engine. */
   p->direct = p->device->driver->append_lists != NULL;
   bool good = (p->direct || event_need(p, &p->go, false, &out)) &&
               ((p->direct && !p->hosted) ||
@@ -195,9 +196,9 @@ typedef struct Recorder {
   lze_Plan *p;
   int table;                    /* the plan's, on the stack */
   uint32_t segment, lane, parity, used;
-  uint32_t number;              /* of the list among those of the lane */
+  uint32_t number;              /* position of the list in the lane */
   lze_PlanList *list;               /* the list being recorded */
-  ze_event_handle_t *waits;     /* room for those of any step */
+  ze_event_handle_t *waits;     /* room for the waits of any step */
   uint32_t *steps;              /* of the lane */
   uint32_t step_count;
 } Recorder;
@@ -207,7 +208,7 @@ static void record_check(lua_State *L, const Recorder *r, bool good,
   if (!good) lze_plan_fail(L, r->p, out);
 }
 
-/* One more list of the plan's. */
+/* Adds a list to the plan. */
 static void lists_add(lua_State *L, lze_Plan *p, lze_PlanList *list) {
   bool good = list != NULL &&
               LZE_ARRAY_GROW(p->lists.items, p->lists.count, p->lists.capacity);
@@ -216,7 +217,7 @@ static void lists_add(lua_State *L, lze_Plan *p, lze_PlanList *list) {
   p->lists.items[p->lists.count++] = list;
 }
 
-/* Take the list of before if it has these contents. */
+/* Reuses a previous list if it has these contents. Returns true on success. */
 static bool list_keep(lua_State *L, const Recorder *r, uint64_t contents) {
   lze_Plan *p = r->p;
   for (uint32_t i = 0; i < p->old.count; i++) {
@@ -232,7 +233,7 @@ static bool list_keep(lua_State *L, const Recorder *r, uint64_t contents) {
   return false;
 }
 
-/* Begin a list of the lane. */
+/* Begins a list of the lane. */
 static void list_begin(lua_State *L, Recorder *r) {
   lze_Plan *p = r->p;
   lze_PlanList *t = lze_object_new(&list_class, sizeof *t, p->o.context);
@@ -275,7 +276,7 @@ static void record_reset(lua_State *L, const Recorder *r,
                &out);
 }
 
-/* The list is complete: from now on it can be kept. */
+/* Closes the list: it is complete and can be reused from now on. */
 static void list_end(lua_State *L, Recorder *r, uint64_t contents) {
   lze_Outcome out;
   record_check(L, r, ZE_TRY(&out, zeCommandListClose, r->list->handle), &out);
@@ -283,9 +284,10 @@ static void list_end(lua_State *L, Recorder *r, uint64_t contents) {
   r->p->recorded++;
 }
 
-/* The start of a lane.  An event that one lane waits for is reset by that lane,
-   at once, so that a lane that runs ahead never sees one of the run before; the
-   others are reset by lane 0 before it lets any other go. */
+/* Records the start of a lane. If only one lane waits for an event, that lane
+   resets it at once, so that a lane that runs ahead never sees an event of the
+   previous run. Lane 0 resets the other events before it starts any other
+   lane. */
 static void record_head(lua_State *L, Recorder *r) {
   lze_Plan *p = r->p;
   const lze_EventSlot *go = r->lane > 0 ? p->starts[r->lane] : p->go;
@@ -306,7 +308,7 @@ static void record_head(lua_State *L, Recorder *r) {
     if (r->used >> i & 1) record_barrier(L, r, p->starts[i], NULL);
 }
 
-/* The end of a lane: the others' are awaited by lane 0. */
+/* Records the end of a lane: lane 0 waits for the other lanes. */
 static void record_tail(lua_State *L, Recorder *r) {
   lze_Plan *p = r->p;
   for (uint32_t i = 1; r->lane == 0 && i < p->schedule.lane_count; i++) {
@@ -318,7 +320,8 @@ static void record_tail(lua_State *L, Recorder *r) {
     record_barrier(L, r, r->lane == 0 ? p->done : p->ends[r->lane], NULL);
 }
 
-/* The events of other lanes that step i waits for; returns how many. */
+/* Finds the events of other lanes that step i waits for, and returns their
+   number. */
 static uint32_t step_waits(const Recorder *r, uint32_t i) {
   const lze_Plan *p = r->p;
   const lze_Node *node = &p->nodes[i];
@@ -332,8 +335,8 @@ static uint32_t step_waits(const Recorder *r, uint32_t i) {
   return waits;
 }
 
-/* A hash of all that the list of `count` steps depends on, which may be the
-   first of its lane, and the last. */
+/* Returns a hash of everything that the list of `count` steps depends on. It
+   may be the first list of its lane, and the last. */
 static uint64_t list_contents(const Recorder *r, const uint32_t *steps,
                               uint32_t count, bool first, bool last) {
   const lze_Plan *p = r->p;
@@ -360,7 +363,7 @@ static uint64_t list_contents(const Recorder *r, const uint32_t *steps,
   return h;
 }
 
-/* Append what the values of a step came to; false with the outcome. */
+/* Appends a checked step; returns false with the outcome on failure. */
 static bool step_append(const Recorder *r, const lze_Step *step,
                         const lze_Checked *check, ze_event_handle_t signal,
                         uint32_t waits, lze_Outcome *out) {
@@ -382,8 +385,8 @@ static bool step_append(const Recorder *r, const lze_Step *step,
                 f->bytes, signal, waits, r->waits);
 }
 
-/* Append a step.  Its values are checked once more, as a kernel keeps only
-   those of the last check. */
+/* Appends a step. Checks its values again, because a kernel retains only the
+   values of the last check. */
 static void record_step(lua_State *L, Recorder *r, uint32_t i) {
   lze_Plan *p = r->p;
   const lze_Node *node = &p->nodes[i];
@@ -449,7 +452,7 @@ static void record_lane(lua_State *L, Recorder *r) {
 
 void lze_plan_record(lua_State *L, lze_Plan *p, int table) {
   int top = lua_gettop(L);
-  /* A run in flight keeps the lists that are not kept here. */
+  /* A run in flight keeps its lists alive, even if the plan drops them here. */
   lists_drop(p->old.items, &p->old.count);
   struct lze_PlanLists lists = p->lists;
   p->lists = p->old;
@@ -471,7 +474,7 @@ void lze_plan_record(lua_State *L, lze_Plan *p, int table) {
   lze_recording_disown(p->recording);
   p->recording = recording;
   lists_drop(p->old.items, &p->old.count);
-  lze_unreserve(p->reserve); /* it may have to hold more now */
+  lze_unreserve(p->reserve); /* a new one may need more room */
   p->reserve = NULL;
   p->checked = 0;
   p->stale = false;
@@ -479,8 +482,8 @@ void lze_plan_record(lua_State *L, lze_Plan *p, int table) {
 
 /* --- running -------------------------------------------------------------- */
 
-/* Submit a segment's lanes, lane 0 last, or not at all where it goes into a
-   list: it lets the others start.  *given has those that were submitted. */
+/* Submits a segment's lanes. Lane 0 starts the others, so it comes last; it is
+   left out if it goes into a list. Adds the submitted lanes to *given. */
 static bool submit_segment(lze_Plan *p, const lze_Recording *s, uint32_t parity,
                            uint32_t segment, uint32_t *given,
                            lze_Outcome *out) {
@@ -497,8 +500,8 @@ static bool submit_segment(lze_Plan *p, const lze_Recording *s, uint32_t parity,
   return true;
 }
 
-/* Append a barrier to the plan's queue, at the second attempt if need be:
-   without it nothing tells when a run is over. */
+/* Appends a barrier to the plan's queue, with a second attempt on failure:
+   without it, the end of a run cannot be detected. */
 static bool barrier_retry(const lze_Plan *p, ze_event_handle_t signal,
                           const lze_EventSlot *wait, lze_Outcome *out) {
   ze_event_handle_t handle = wait != NULL ? wait->handle : NULL;
@@ -509,10 +512,10 @@ static bool barrier_retry(const lze_Plan *p, ze_event_handle_t signal,
   return good;
 }
 
-/* Lane 0 was refused and the run has failed: let the other lanes, which were
-   submitted, run to their ends in any order, and wait for them.  Each segment
-   resets what it waits for, so that it does no harm to signal the events of
-   others. */
+/* Lane 0 was refused and the run has failed: lets the other submitted lanes
+   run to their ends in any order, and waits for them. Each segment resets the
+   events that it waits for, so it does no harm to signal the events of other
+   segments. */
 static bool release_lanes(const lze_Plan *p, const lze_Recording *s,
                           uint32_t given, lze_Outcome *out) {
   bool good = true;
@@ -532,8 +535,8 @@ bool lze_plan_finish(lze_Plan *p, lze_Command *c, lze_Outcome *out) {
                 lze_command_event(c), 0, NULL);
 }
 
-/* Lane 0 of the segment goes into the list of the plan's queue itself, behind
-   what is there and the first `count` of what the run waits for. */
+/* Submits lane 0 of the segment to the list of the plan's queue itself, after
+   its commands so far and the first `count` events that the run waits for. */
 static bool submit_direct(lze_Plan *p, const lze_Recording *s,
                           const lze_RunEvents *events, uint32_t segment,
                           uint32_t parity, bool last, uint32_t count,
@@ -556,15 +559,15 @@ bool lze_plan_submit(lze_Plan *p, const lze_Recording *s,
   lze_Queue *q = p->queue;
   uint32_t count = events->wait_count, given = 0;
   bool good = true;
-  if (!q->native_order && count > 0) { /* what follows must not overtake */
+  if (!q->native_order && count > 0) { /* later commands must not overtake */
     good = ZE_TRY(out, zeCommandListAppendBarrier, q->list, NULL, count,
                   events->waits);
     count = 0;
   }
   if (p->timed != events->tasks && segment == 0)
     lze_tasks_replace(p, events->tasks);
-  /* What waits for `done`, the queue or the host, must not see it as it was
-     signalled before. */
+  /* The queue or the host, when it waits for `done`, must not see an earlier
+     signal. */
   if (good && !last)
     good = ZE_TRY(out, zeEventHostReset, p->done->handle);
   else if (good && !p->direct)

@@ -1,5 +1,5 @@
 /*
- * lze_report.c - what a plan is, and what its last run took.
+ * lze_report.c - descriptions of a plan, and the times of its last run.
  * SPDX-License-Identifier: MIT
  */
 #include "base/lze_embed.h"
@@ -17,18 +17,19 @@
 
 /* --- measuring ------------------------------------------------------------ */
 
-/* What a run as a whole came to. */
+/* The times of a whole run. */
 typedef struct Totals {
   bool measured;
   uint64_t total_ns;            /* from the first start to the last end */
-  uint64_t busy_ns;             /* of all steps together */
+  uint64_t busy_ns;             /* sum over all steps */
   uint64_t critical_ns;         /* of the longest chain */
   uint32_t critical_end;        /* its last step */
   uint64_t origin;              /* the first start */
 } Totals;
 
-/* When step i of the last run, which is over, began and how long it took; no
-   start where it is not measured.  False where the driver does not tell. */
+/* Gets when step i of the last run, which is over, began and how long it took;
+   a start of 0 if it is not measured. Returns false if the driver does not
+   report it. */
 static bool step_times(const lze_Plan *p, uint32_t i, uint64_t *start_ns,
                        uint64_t *ns) {
   const lze_Step *s = &p->steps[i];
@@ -39,7 +40,7 @@ static bool step_times(const lze_Plan *p, uint32_t i, uint64_t *start_ns,
                          ns);
 }
 
-/* The last run is over: read what its steps took. */
+/* Reads the times of all steps after the last run is over. */
 static bool steps_measure(lze_Plan *p) {
   for (uint32_t i = 0; i < p->count; i++) {
     lze_Step *s = &p->steps[i];
@@ -50,7 +51,7 @@ static bool steps_measure(lze_Plan *p) {
   return true;
 }
 
-/* The longest chain of steps that wait for each other, by what they took. */
+/* Finds the longest chain, by time, of steps that wait for each other. */
 static void critical_find(lze_Plan *p, uint64_t *longest, uint32_t *before,
                           Totals *t) {
   for (uint32_t i = 0; i < p->count; i++) {
@@ -73,8 +74,8 @@ static void critical_find(lze_Plan *p, uint64_t *longest, uint32_t *before,
     p->steps[i].critical = true;
 }
 
-/* Measure the last run of the plan at 1, with profile = true, after a wait;
-   raises where the plan was closed meanwhile. */
+/* Measures the last run of the plan at 1 after a wait, if profile = true.
+   Raises if the plan was closed during the wait. */
 static Totals plan_measure(lua_State *L, lze_Plan *p) {
   Totals t = {0};
   if (!p->profile || p->last == NULL || p->count == 0) return t;
@@ -155,8 +156,8 @@ static void push_step(lua_State *L, const lze_Plan *p, const Totals *t,
   lua_setfield(L, -2, "critical");
 }
 
-/* What becomes of the inputs or outputs that are not steps. The plan's table is
-   at 2; what is pushed is appended to the table on the top of the stack. */
+/* Describes the inputs or outputs that are not steps. The plan's table is at
+   2; the descriptions are appended to the table on the top of the stack. */
 static void add_transfers(lua_State *L, const char *key) {
   bool input = strcmp(key, "inputs") == 0;
   int list = lua_gettop(L);
@@ -185,8 +186,8 @@ static void add_transfers(lua_State *L, const char *key) {
   lua_settop(L, list);
 }
 
-/* Push the report of the plan at 1; false where its last run was not measured.
-   [-0, +1] */
+/* Pushes the report of the plan at 1; returns false if its last run was not
+   measured. [-0, +1] */
 static bool report_push(lua_State *L) {
   lua_settop(L, 1);
   lze_Plan *p = lze_check_plan(L);
@@ -241,14 +242,15 @@ static bool report_push(lua_State *L) {
   return true;
 }
 
-/* plan:report() -> table: what the plan is and, with profile = true, what its
-   last run took, which is waited for; tostring makes a table of it. */
+/* plan:report() -> table: describes the plan and, with profile = true, the
+   times of its last run, after waiting for it. tostring formats it as a
+   table. */
 int lze_plan_report(lua_State *L) {
   report_push(L);
   return 1;
 }
 
-/* --- what it looks like --------------------------------------------------- */
+/* --- text formats --------------------------------------------------------- */
 
 static const unsigned char report_text[] = {
 #include "lua/report.h"
@@ -284,8 +286,8 @@ int lze_plan_json(lua_State *L) {
   return 1;
 }
 
-/* plan:trace() -> the last run for Perfetto or chrome://tracing, as JSON; the
-   plan was compiled with profile = true. */
+/* plan:trace() -> the last run as JSON for Perfetto or chrome://tracing;
+   requires profile = true at compilation. */
 int lze_plan_trace(lua_State *L) {
   const lze_Plan *p = lze_check_plan(L);
   if (!p->profile)
@@ -295,7 +297,7 @@ int lze_plan_trace(lua_State *L) {
     return luaL_error(L, "%s: a trace needs a run", p->name);
   if (!report_push(L))
     return luaL_error(L, "%s: the last run could not be measured", p->name);
-  lua_newtable(L); /* the lanes that have a queue */
+  lua_newtable(L); /* the lanes that have queues */
   lua_Integer n = 0;
   for (uint32_t lane = 0; lane < p->schedule.lane_count; lane++) {
     if (p->queues[lane] == NULL) continue;
@@ -306,8 +308,9 @@ int lze_plan_trace(lua_State *L) {
   return 1;
 }
 
-/* plan:dot() -> the graph for Graphviz, what waits for what; with profile =
-   true and after a run also what each took, the longest chain in bold. */
+/* plan:dot() -> the graph of dependencies for Graphviz. With profile = true
+   and after a run, also shows the time of each step, with the longest chain in
+   bold. */
 int lze_plan_dot(lua_State *L) {
   report_push(L);
   lze_script_call(L, &report_script, "dot", 1, 1);

@@ -1,10 +1,10 @@
 /*
- * lze_run.c - runs of plans, and those that have parts on the host.
+ * lze_run.c - runs of plans, and runs with parts on the host.
  * SPDX-License-Identifier: MIT
  *
- * A run is one command.  Where a plan calls functions of the script, a wait for
- * anything submits the run's segments one after the other, and calls the
- * functions between them: code of a script runs on Lua's own thread only.
+ * A run is one command. If a plan calls the script's functions, any wait
+ * submits the run's segments one after the other and calls the functions
+ * between them, because script code runs only on Lua's own thread.
  */
 #include "base/lze_error.h"
 #include "base/lze_option.h"
@@ -25,18 +25,19 @@ struct lze_Run {
   lze_Recording *recording;     /* owned; the plan may be recorded again */
   int table;                    /* registry reference of the plan's table */
   uint32_t segment, parity;
-  bool joined;                  /* an iteration more of one call, right behind
-                                   that before it */
-  bool submitted;               /* the segment */
+  bool joined;                  /* a further iteration of one call, directly
+                                   after the one before it */
+  bool submitted;               /* the segment is */
   bool calling;                 /* its callback is running */
   struct lze_Run *next;
 };
 
 /* --- parts on the host -------------------------------------------------- */
 
-/* The run, its plan's table, a list.  Call the functions that come after the
-   segment that is done.  Expressions from before have yet to read what the run,
-   or what is behind it, will have written: they are put into the list. */
+/* Called with the run, its plan's table and a list. Calls the functions that
+   follow the completed segment. Earlier array expressions must read the values
+   that the run, or work after it, will have written, so they must not be
+   evaluated now: they are set aside in the list. */
 static int run_functions(lua_State *L) {
   struct lze_Run *r = lua_touserdata(L, 1);
   const lze_Recording *s = r->recording;
@@ -54,14 +55,14 @@ static int run_functions(lua_State *L) {
   }
   if (r->segment + 1 == s->segment_count)
     lze_plan_get_outputs(L, r->plan, 2, r->parity);
-  /* Expressions made here read what is there now, before what comes next
-     writes it: another segment, or what is behind this run. */
+  /* Expressions made by the functions must read the present values, before the
+     next segment or work after this run overwrites them. */
   for (uint32_t i = 0; i < c->use_count; i++)
     lze_storage_settle(L, c->uses[i].storage);
   return 0;
 }
 
-/* In a protected call outside of any guard: the run, its plan's table. */
+/* Called protected, outside any guard, with the run and its plan's table. */
 static int run_call(lua_State *L) {
   lua_newtable(L);
   lua_pushcfunction(L, run_functions);
@@ -71,7 +72,7 @@ static int run_call(lua_State *L) {
   return status == LUA_OK ? 0 : lua_error(L);
 }
 
-/* Take a run off the list. */
+/* Removes a run from the list and frees it. */
 static void run_end(lze_State *S, struct lze_Run *r) {
   struct lze_Run **link = &S->runs;
   while (*link != r) link = &(*link)->next;
@@ -82,7 +83,7 @@ static void run_end(lze_State *S, struct lze_Run *r) {
   free(r);
 }
 
-/* The iteration of the same call that comes after a run, or NULL. */
+/* Returns the next iteration of the same call after a run, or NULL. */
 static struct lze_Run *run_joined(const struct lze_Run *r) {
   struct lze_Run *o = r->next;
   while (o != NULL && o->plan != r->plan) o = o->next;
@@ -93,13 +94,13 @@ static uint32_t parity_after(const lze_Plan *p, uint32_t parity) {
   return parity + 1 == p->parities ? 0 : parity + 1;
 }
 
-/* The run has failed: with the value of a registry reference as its error or,
-   without one (0), that outcome.  Iterations of its call that come after it do
-   not begin; the last one tells of it.  To the runs behind them they have never
-   been. */
+/* Handles a failed run. Its error is the value with the registry reference
+   `error` or, if that is 0, the outcome. Later iterations of its call do not
+   begin; the last one reports the error. For the runs after them it is as if
+   these iterations had never existed. */
 static void run_fail(struct lze_Run *r, const lze_Outcome *out, int error) {
   lze_State *S = r->command->state;
-  if (r->command->status != LZE_PENDING) { /* the plan may be gone */
+  if (r->command->status != LZE_PENDING) { /* the plan may be freed already */
     run_end(S, r);
     return;
   }
@@ -122,7 +123,7 @@ static void run_fail(struct lze_Run *r, const lze_Outcome *out, int error) {
   lze_unpin(&p->o);
 }
 
-/* Call back; false when the run is over because of that. */
+/* Calls the functions; returns false if that ended the run. */
 static bool run_call_back(lua_State *L, struct lze_Run *r) {
   static const lze_Outcome failed = {"call", ZE_RESULT_ERROR_UNKNOWN};
   static const lze_Outcome no_room = {"call",
@@ -163,7 +164,8 @@ static lze_RunEvents run_events(const lze_Command *c) {
                     .tasks = c->tasks};
 }
 
-/* Give the run's segment to the device; false when the run is over. */
+/* Submits the run's segment to the device; returns false if that ended the
+   run. */
 static bool run_submit(struct lze_Run *r) {
   lze_Plan *p = r->plan;
   lze_Outcome out;
@@ -175,7 +177,7 @@ static bool run_submit(struct lze_Run *r) {
   }
   lze_tasks_refuse(r->command);
   if (p->lost) {
-    /* What the device may still use is leaked. */
+    /* Leak everything that the device may still use. */
     r->command->state->stranded = true;
     lze_pin(&p->o);
     lze_pin(&p->queue->o);
@@ -191,19 +193,19 @@ static bool run_submit(struct lze_Run *r) {
   return false;
 }
 
-/* Whether a run was before this one of the same plan. */
+/* Returns true if an earlier run of the same plan is not over. */
 static bool run_is_behind(const lze_State *S, const struct lze_Run *r) {
   for (const struct lze_Run *o = S->runs; o != r; o = o->next)
     if (o->plan == r->plan) return true;
   return false;
 }
 
-/* Do what can be done for a run; true if that was anything, after which the
-   list may have changed. */
+/* Advances a run if possible. Returns true if it did; the list may have
+   changed then. */
 static bool run_step(lua_State *L, struct lze_Run *r) {
   lze_State *S = r->command->state;
   if (r->calling || run_is_behind(S, r)) return false;
-  if (r->command->status != LZE_PENDING) { /* its device is lost */
+  if (r->command->status != LZE_PENDING) { /* the device is lost */
     run_end(S, r);
     return true;
   }
@@ -218,7 +220,7 @@ static bool run_step(lua_State *L, struct lze_Run *r) {
       run_fail(r, &out, 0);
       return true;
     }
-    /* Where the driver cannot say, a wait would never end. */
+    /* If the driver cannot report the status, a wait would never end. */
     if (out.result == ZE_RESULT_NOT_READY ||
         ZE(zeEventHostSynchronize, done, 0) != ZE_RESULT_SUCCESS)
       return false;
@@ -236,8 +238,8 @@ static bool run_step(lua_State *L, struct lze_Run *r) {
   return true;
 }
 
-/* Go on with all runs.  What a callback raises is kept, and raised by a wait
-   for its run. */
+/* Advances all runs. An error in a callback is kept and raised by a wait for
+   its run. */
 static void runs_advance(lua_State *L) {
   lze_State *S = lze_state(L);
 again:
@@ -245,9 +247,9 @@ again:
     if (run_step(L, r)) goto again;
 }
 
-/* The same before a wait for c, and waits itself, at most so long.  Returns 1
-   where something may have changed; -1, with an error on the stack, where c
-   comes after the run whose callback is running. */
+/* The same before a wait for c, and also waits for at most `ns`. Returns 1 if
+   something may have changed; -1, with an error on the stack, if c comes after
+   the run whose callback is running. */
 static int runs_wait(lua_State *L, lze_Command *c, uint64_t ns) {
   lze_State *S = c->state;
   if (lze_command_is_later(c)) {
@@ -259,7 +261,7 @@ static int runs_wait(lua_State *L, lze_Command *c, uint64_t ns) {
   if (c->status != LZE_PENDING || S->runs == NULL) return 1;
   for (const struct lze_Run *r = S->runs; r != NULL; r = r->next) {
     if (r->command != c || !r->submitted || r->calling) continue;
-    /* It is the one that is waited for. */
+    /* This run is the one awaited. */
     if (ns == 0) return 0;
     if (ZE(zeEventHostSynchronize, r->plan->done->handle, ns) ==
         ZE_RESULT_SUCCESS)
@@ -268,14 +270,15 @@ static int runs_wait(lua_State *L, lze_Command *c, uint64_t ns) {
   return 0;
 }
 
-/* At the end of a state: drop all runs.  Waits for the device until the
+/* Called when a state ends: drops all runs, waiting for the device until the
    deadline. */
 static void runs_abandon(lze_State *S, uint64_t deadline) {
   static const lze_Outcome out = {"call", ZE_RESULT_ERROR_NOT_AVAILABLE};
   while (S->runs != NULL) {
     struct lze_Run *r = S->runs;
     uint64_t now = lze_now_ns();
-    /* What has ended, with its device lost, keeps its plan no longer. */
+    /* A run that has ended because its device was lost no longer keeps its
+       plan alive. */
     bool pending = r->command->status == LZE_PENDING;
     bool idle = pending &&
                 (!r->submitted ||
@@ -304,7 +307,8 @@ void lze_run_drop(lze_State *S, struct lze_Run *r) {
 
 /* --- starting ----------------------------------------------------------- */
 
-/* Everything that the command of a run uses; the plan is the first. */
+/* Makes the run's command use all objects of the run; the plan must be the
+   first. */
 static void run_use(lua_State *L, lze_Plan *p, lze_Command *c) {
   lze_command_pin(L, c, &p->o);
   for (uint32_t i = 0; i < p->recording->list_count; i++)
@@ -333,7 +337,7 @@ static void run_count(lze_Plan *p) {
   lze_show(p->o.context->state);
 }
 
-/* The run of the plan whose callback is running, or NULL. */
+/* Returns the run of the plan whose callback is running, or NULL. */
 static const struct lze_Run *run_calling(const lze_Plan *p) {
   const struct lze_Run *r = p->o.context->state->runs;
   while (r != NULL && !(r->plan == p && r->calling)) r = r->next;
@@ -355,7 +359,7 @@ void lze_plan_check_calling(lua_State *L, const lze_Plan *p) {
 lze_Command *lze_plan_start(lua_State *L, lze_Plan *p, int table,
                             bool joined, bool timed) {
   if (p->hosted && p->next_run == NULL) {
-    /* What is raised before the run has begun leaves it for the next. */
+    /* If an error is raised before the run begins, the next run uses this. */
     p->next_run = calloc(1, sizeof *p->next_run);
     lze_check_memory(L, p->next_run != NULL);
     p->next_run->table = LUA_NOREF;
@@ -373,7 +377,7 @@ lze_Command *lze_plan_start(lua_State *L, lze_Plan *p, int table,
     good = lze_plan_submit(p, p->recording, &events, 0, p->parity, true, &out);
   }
   if (!good) lze_tasks_refuse(c);
-  if (p->lost) /* it holds what it uses for ever */
+  if (p->lost) /* it holds its objects forever */
     c->state->stranded = true;
   else
     lze_end(c);
@@ -402,10 +406,10 @@ lze_Command *lze_plan_start(lua_State *L, lze_Plan *p, int table,
   return c;
 }
 
-/* --- at once ------------------------------------------------------------ */
+/* --- immediate runs ----------------------------------------------------- */
 
-/* Whether a run would find nothing to do or to wait for before it, nor
-   afterwards. */
+/* Returns true if a run has nothing to do or to wait for, before or after
+   it. */
 static bool run_is_free(const lze_Plan *p) {
   if (p->o.closed || p->changing || p->stale || p->broken ||
       p->reserve == NULL || p->queue->tail != NULL)
@@ -432,8 +436,8 @@ bool lze_plan_attempt(lze_Plan *p, lze_Attempt *a) {
                             &a->out);
   if (good) {
     run_count(p);
-    /* Until this is over the state does nothing else, so that nothing needs to
-       know of the run. */
+    /* The state does nothing else until this is over, so the run need not be
+       registered anywhere. */
     a->over = ZE(zeEventHostSynchronize, slot->handle, LZE_SLICE_NS) ==
               ZE_RESULT_SUCCESS;
     if (a->over) {
@@ -445,7 +449,7 @@ bool lze_plan_attempt(lze_Plan *p, lze_Attempt *a) {
   p->reserve = NULL;
   lze_begin_reserved(c, p->queue, p->name, slot);
   run_use(NULL, p, c);
-  if (p->lost) /* it holds what it uses for ever */
+  if (p->lost) /* it holds its objects forever */
     c->state->stranded = true;
   else
     lze_end(c);

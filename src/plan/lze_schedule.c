@@ -1,10 +1,10 @@
 /*
- * lze_schedule.c - what the steps of a plan wait for, and where they run.
+ * lze_schedule.c - the dependencies and lanes of a plan's steps.
  * SPDX-License-Identifier: MIT
  *
- * Steps come in the order in which they were recorded, which is one that is
- * right.  From what they touch follows which of them must stay in order; the
- * others may overlap, and do so in lanes: lists on queues of their own.
+ * Steps are given in the order in which they were recorded, which is a valid
+ * order. Their accesses determine which steps must stay in order. Other steps
+ * may overlap; they do so in lanes, which are lists on separate queues.
  */
 #include "plan/lze_schedule.h"
 #include "base/lze_array.h"
@@ -54,7 +54,7 @@ void lze_schedule_free(lze_Schedule *s) {
 typedef struct Past {
   const lze_Access *access;
   uint32_t node;
-  uint32_t before;              /* index of the next older one, or NOWHERE */
+  uint32_t before;              /* index of the next older access, or NOWHERE */
 } Past;
 
 typedef struct Finder {
@@ -63,7 +63,8 @@ typedef struct Finder {
   uint32_t storage_count;
   Past *pasts;
   uint32_t past_count;
-  uint64_t *wanted;             /* the row of nodes that one conflicts with */
+  uint64_t *wanted;             /* bits for the nodes that the current one
+                                   conflicts with */
 } Finder;
 
 static bool access_conflicts(const lze_Access *a, const lze_Access *b) {
@@ -78,8 +79,8 @@ static uint32_t finder_storage(Finder *f, lze_Storage *storage) {
   return f->storage_count++;
 }
 
-/* Mark what an access conflicts with.  A write that covers it has waited for
-   whatever came before. */
+/* Marks the nodes that conflict with an access. An earlier write that covers
+   the access has already waited for everything before it. */
 static void finder_mark(Finder *f, const lze_Access *a) {
   uint32_t p = f->newest[finder_storage(f, a->storage)];
   for (; p != NOWHERE; p = f->pasts[p].before) {
@@ -96,8 +97,8 @@ static void finder_remember(Finder *f, const lze_Access *a, uint32_t node) {
   f->newest[storage] = f->past_count++;
 }
 
-/* Turn the wanted row of node i into the fewest dependencies: the newest
-   first, whatever one comes after is implied. */
+/* Reduces the wanted row of node i to the fewest dependencies: goes from
+   newest to oldest, and skips nodes that are implied by others. */
 static bool node_reduce(lze_Node *nodes, uint32_t i, lze_Schedule *s,
                         const uint64_t *wanted) {
   uint64_t *mine = &s->reach[i * s->row];
@@ -119,8 +120,8 @@ static bool node_reduce(lze_Node *nodes, uint32_t i, lze_Schedule *s,
   return true;
 }
 
-/* Fill f->wanted for node i.  What a host's step comes after, and what comes
-   after it, are all others: its neighbours imply them. */
+/* Fills f->wanted for node i. A host step comes after all earlier steps and
+   before all later ones; dependencies on its neighbours imply the rest. */
 static void node_find(Finder *f, const lze_Node *nodes, uint32_t i,
                       uint32_t host, size_t row) {
   const lze_Node *n = &nodes[i];
@@ -171,9 +172,10 @@ static bool schedule_depend(lze_Node *nodes, uint32_t count,
 /* --- lanes -------------------------------------------------------------- */
 
 typedef struct Lanes {
-  uint32_t last[LZE_MAX_LANES];    /* the newest node in it, or NOWHERE */
-  uint32_t load[LZE_MAX_LANES];    /* nodes in it, this segment */
-  uint32_t barrier[LZE_MAX_LANES]; /* nodes before this one are waited for */
+  uint32_t last[LZE_MAX_LANES];    /* the newest node, or NOWHERE */
+  uint32_t load[LZE_MAX_LANES];    /* number of nodes in this segment */
+  uint32_t barrier[LZE_MAX_LANES]; /* nodes before this one have been waited
+                                      for */
 } Lanes;
 
 static void lanes_reset(Lanes *l) {
@@ -183,9 +185,9 @@ static void lanes_reset(Lanes *l) {
   }
 }
 
-/* The lane for node n: where the newest of what it comes after is the last, so
-   that chains stay together; else one that is empty; else, of one that comes
-   after nothing, the emptiest, and of others that of the newest. */
+/* Returns the lane for node n: a lane whose last node is a dependency of n, so
+   that chains stay together; else an empty lane; else the lane with the fewest
+   nodes if n has no dependencies, or the lane of its newest dependency. */
 static uint32_t lanes_choose(const Lanes *l, const lze_Node *nodes,
                              const lze_Node *n, const lze_Schedule *s) {
   uint32_t newest = NOWHERE, emptiest = NOWHERE;
@@ -243,7 +245,7 @@ bool lze_schedule(lze_Node *nodes, uint32_t count, const uint32_t *width,
 
 /* --- transient memory --------------------------------------------------- */
 
-/* Whether every use of b comes after every use of a. */
+/* Returns true if every use of b comes after every use of a. */
 static bool transient_before(const lze_Schedule *s, const lze_Numbers *a,
                              const lze_Numbers *b) {
   for (uint32_t i = 0; i < b->count; i++)
@@ -252,8 +254,8 @@ static bool transient_before(const lze_Schedule *s, const lze_Numbers *a,
   return true;
 }
 
-/* The lowest place for item i among those that are placed and may be in use
-   at the same time. */
+/* Returns the lowest place for item i that avoids all placed items that may be
+   in use at the same time. */
 static size_t transient_place(const lze_Schedule *s,
                               const lze_Transient *items,
                               const lze_Numbers *users, const bool *placed,
@@ -288,7 +290,7 @@ size_t lze_schedule_place(const lze_Schedule *s, const lze_Node *nodes,
           good = lze_numbers_add(&users[t], i);
   size_t total = 0;
   for (uint32_t round = 0; round < n && good; round++) {
-    uint32_t i = NOWHERE; /* the largest that has no place yet */
+    uint32_t i = NOWHERE; /* the largest item without a place */
     for (uint32_t j = 0; j < n; j++)
       if (!placed[j] && (i == NOWHERE || items[j].bytes > items[i].bytes))
         i = j;

@@ -1,6 +1,6 @@
 /*
- * lze_step.c - the values of a step: checked, copied, and transient buffers
- * among them replaced.
+ * lze_step.c - the values of a step: checks and copies them, and replaces
+ * transient buffers.
  * SPDX-License-Identifier: MIT
  */
 #include "plan/lze_step.h"
@@ -17,7 +17,7 @@ const char *const lze_step_names[] = {"task", "copy", "fill", "call", "graph"};
 
 /* --- checking a step ------------------------------------------------------ */
 
-/* In a protected call: lze_Checked, values. */
+/* Called by lua_pcall with lze_Checked and the values. */
 static int step_check(lua_State *L) {
   lze_Checked *out = lua_touserdata(L, 1);
   lua_remove(L, 1);
@@ -103,8 +103,9 @@ static lze_Scratch *scratch_test(lua_State *L, int index) {
   return lze_test_box(L, index, lze_scratch_kind);
 }
 
-/* Push what the value at `index` stands for in the map at `map`: itself where
-   it is not there.  A transient buffer that is not there gets a stub. */
+/* Pushes the replacement of the value at `index` in the map at `map`, or the
+   value itself if it is not in the map. A transient buffer that is not in the
+   map gets a stub. */
 static void value_resolve(lua_State *L, int index, int map,
                           lze_Context *context, const lze_DeviceInfo *device) {
   index = lua_absindex(L, index);
@@ -126,7 +127,7 @@ static void value_resolve(lua_State *L, int index, int map,
   lua_rawset(L, map);
 }
 
-/* The launch table at `index`, with its `uses` resolved. */
+/* Pushes the launch table at `index` with its `uses` resolved. */
 static void launch_resolve(lua_State *L, int index, int map,
                            lze_Context *context,
                            const lze_DeviceInfo *device) {
@@ -224,8 +225,8 @@ void lze_open_scratch(lua_State *L) {
 
 /* --- kernels with hidden arguments ---------------------------------------- */
 
-/* Of `count` values of a launch of the Lua kernel at `lua`, those that
-   are lengths of others. [-0, +1] */
+/* Pushes a table of the values, among `count` values of a launch of the Lua
+   kernel at `lua`, that are lengths of others. [-0, +1] */
 static void push_lengths(lua_State *L, int lua, int count) {
   lua_newtable(L);
   for (int i = 1; i <= count; i++) {
@@ -236,8 +237,8 @@ static void push_lengths(lua_State *L, int lua, int count) {
   }
 }
 
-/* Put the array that value i of an entry was recorded as, if it was one, at
-   stack index `at`. */
+/* If value i of an entry was recorded as an array, puts that array at stack
+   index `at`. */
 static void put_array(lua_State *L, int entry, int i, int at) {
   int top = lua_gettop(L);
   if (lze_getoption(L, entry, "arrays") == LUA_TTABLE &&
@@ -246,8 +247,8 @@ static void put_array(lua_State *L, int entry, int i, int at) {
   lua_settop(L, top);
 }
 
-/* Of the values from stack index `first` on, the arrays of several dimensions:
-   {[i] = array}. [-0, +1] */
+/* Pushes the arrays of several dimensions among the values from stack index
+   `first` on: {[i] = array}. [-0, +1] */
 static void push_shapes(lua_State *L, int first, int count) {
   lua_newtable(L);
   for (int i = 3; i <= count; i++) {
@@ -327,9 +328,9 @@ void lze_graph_resolve(lua_State *L, int graph, lze_Context *context,
   lua_settop(L, top);
 }
 
-/* --- what graphs keep ----------------------------------------------------- */
+/* --- contents of graphs --------------------------------------------------- */
 
-/* A graph's user value is its table or, once it is closed, its name. */
+/* The user value of a graph is its table, or its name once it is closed. */
 void lze_push_graph_table(lua_State *L, int arg) {
   lze_check_box(L, arg, lze_graph_kind);
   if (lua_getiuservalue(L, arg, 1) == LUA_TTABLE) return;
@@ -341,7 +342,8 @@ void lze_copy_value(lua_State *L, int arg, int depth) {
   luaL_checkstack(L, 5, NULL);
   if (lze_is_array(L, arg)) {
     lze_push_array_buffer(L, arg);
-    if (lua_isnil(L, -1)) lua_pop(L, 1); /* not contiguous: refused by use */
+    if (lua_isnil(L, -1)) lua_pop(L, 1); /* not contiguous: a later check
+                                            refuses it */
     else lua_replace(L, arg);
     return;
   }

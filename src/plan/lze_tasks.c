@@ -1,11 +1,10 @@
 /*
- * lze_tasks.c - the tasks of runs, as profiles record them.
+ * lze_tasks.c - the tasks of runs, for profiles.
  * SPDX-License-Identifier: MIT
  *
- * All runs of a plan signal the same events, which each run resets at its
- * beginning.  Before that, the device copies the times of the run before to
- * memory of that run's own.  A run that no other follows is read from the
- * events themselves.
+ * All runs of a plan signal the same events; each run resets them when it
+ * begins. Before that, the device copies the previous run's times to separate
+ * memory. The times of the latest run are read from the events themselves.
  */
 #include "device/lze_loader.h"
 #include "plan/lze_plan.h"
@@ -19,20 +18,21 @@
 #include <string.h>
 
 typedef struct Task {
-  uint64_t record;              /* its number */
+  uint64_t record;              /* record number */
   const lze_DeviceInfo *device;
   lze_EventSlot *first, *last;  /* of the step */
 } Task;
 
-/* Of one run. */
+/* The tasks of one run. */
 typedef struct lze_Tasks {
-  struct lze_Tasks *next;       /* of its plan */
-  uint64_t run;                 /* number of its record */
-  bool over;                    /* the run is, and these are known of it: */
+  struct lze_Tasks *next;       /* in the plan's list */
+  uint64_t run;                 /* number of the run's record */
+  bool over;                    /* the run is over, and these are valid: */
   uint64_t start_ns, end_ns;
-  bool unknown;                 /* the times of its tasks will not be known */
-  lze_EventSlot *saved;         /* signalled when they have been copied to: */
-  ze_kernel_timestamp_result_t *times; /* two of each; or NULL */
+  bool unknown;                 /* the times of its tasks are not available */
+  lze_EventSlot *saved;         /* signalled when they have been copied to
+                                   `times` */
+  ze_kernel_timestamp_result_t *times; /* two per task; or NULL */
   uint32_t count;
   Task tasks[];                 /* room for all of the plan's steps */
 } lze_Tasks;
@@ -94,10 +94,10 @@ void lze_tasks_refuse(const lze_Command *c) {
   if (c->tasks != NULL) c->tasks->unknown = true;
 }
 
-/* --- the next one begins -------------------------------------------------- */
+/* --- the next run begins -------------------------------------------------- */
 
-/* Append to the plan's queue that the times are copied; false with the
-   outcome. */
+/* Appends a copy of the times to the plan's queue; returns false with the
+   outcome on failure. */
 static bool tasks_copy(const lze_Plan *p, lze_Tasks *t, lze_Outcome *out) {
   ze_host_mem_alloc_desc_t desc = {
       .stype = ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC};
@@ -146,7 +146,7 @@ void lze_tasks_replace(lze_Plan *p, lze_Tasks *next) {
 
 /* --- a run is over -------------------------------------------------------- */
 
-/* When task i of the run began and how long it took. */
+/* Gets when task i of the run began and how long it took. */
 static bool task_times(const lze_Plan *p, const lze_Tasks *t, uint32_t i,
                        uint64_t *start_ns, uint64_t *ns) {
   const Task *k = &t->tasks[i];
@@ -176,16 +176,17 @@ static void tasks_record(const lze_Plan *p, const lze_Tasks *t) {
   }
 }
 
-/* Whether the device is done with what it copies times to.  Where `surely` the
-   next run is over and so it must be, but may be seen to be a bit later. */
+/* Returns true if the device has finished copying the times. With `surely` the
+   next run is over, so the copy must be done too, but this may become visible
+   a bit later. */
 static bool tasks_saved(const lze_Tasks *t, bool surely) {
   return t->saved == NULL ||
          ZE(zeEventHostSynchronize, t->saved->handle,
             surely ? LZE_SLICE_NS : 0) == ZE_RESULT_SUCCESS;
 }
 
-/* The run of the newest of these is over: record those of all runs that are,
-   and saved where another has begun. */
+/* Called when the run of `newest` is over: records the tasks of all runs that
+   are over and, if another run has begun, have been saved. */
 static void tasks_settle(lze_Plan *p, const lze_Tasks *newest) {
   lze_Tasks **link = &p->running, *t;
   bool surely = true;
@@ -227,7 +228,7 @@ static void tasks_free_all(lze_Context *context, lze_Tasks **list) {
   lze_Tasks *t;
   while ((t = *list) != NULL) {
     *list = t->next;
-    /* What the device may still use is leaked. */
+    /* Leak memory that the device may still use. */
     if (tasks_saved(t, true)) {
       if (t->saved != NULL) lze_event_give(context, t->saved);
       if (t->times != NULL) ZE(zeMemFree, context->handle, t->times);

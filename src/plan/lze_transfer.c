@@ -1,12 +1,12 @@
 /*
- * lze_transfer.c - which copies between devices need not be made.
+ * lze_transfer.c - finds unnecessary copies between devices.
  * SPDX-License-Identifier: MIT
  *
  * A task that uses memory of another device, its home, uses a shadow of it on
- * its own device instead.  The shadow belongs to all tasks of that device which
- * use the same buffer.  So nothing is copied to a shadow that has what the home
- * has.  Nothing is copied back that the task has not written, or that is copied
- * back once more before any step uses the home.
+ * its own device instead. All tasks on that device that use the same buffer
+ * share the shadow. Therefore nothing is copied to a shadow that already
+ * equals the home. Nothing is copied back unless a task has written it, nor if
+ * it will be copied back again before any step uses the home.
  */
 #include "base/lze_option.h"
 #include "plan/lze_plan.h"
@@ -14,22 +14,22 @@
 
 #include <string.h>
 
-/* What is known of a shadow while the steps are gone through. */
+/* The state of a shadow during the passes over the steps. */
 typedef struct Known {
   lze_Access home, shadow;
-  bool current;                 /* the shadow is what the home has */
-  bool dirty;                   /* it has been written since */
-  bool overwritten;             /* the home will be, as a whole */
+  bool current;                 /* the shadow equals the home */
+  bool dirty;                   /* the shadow has been written since */
+  bool overwritten;             /* all of the home will be overwritten */
 } Known;
 
-/* What a step reads, or writes: that of a copy. */
+/* Returns the access that a copy step reads or writes. */
 static lze_Access step_side(const lze_Node *n, bool write) {
   for (uint32_t a = 0; a < n->access_count; a++)
     if (n->accesses[a].write == write) return n->accesses[a];
   return (lze_Access){NULL, 0, 0, false, false};
 }
 
-/* Check all copy steps as if each were made. */
+/* Checks all copy steps again, as if all were necessary. */
 static void copies_restore(lua_State *L, lze_Plan *p, int table,
                            Known *known) {
   int top = lua_gettop(L);
@@ -48,7 +48,8 @@ static void copies_restore(lua_State *L, lze_Plan *p, int table,
   lua_settop(L, top);
 }
 
-/* Forwards: find what the shadow has already, and what has not changed. */
+/* Forward pass: finds copies of data that the shadow already has, or that has
+   not changed. */
 static void copies_follow(const lze_Plan *p, Known *known, bool *redundant) {
   for (uint32_t i = 0; i < p->count; i++) {
     const lze_Step *s = &p->steps[i];
@@ -83,7 +84,8 @@ static void copies_follow(const lze_Plan *p, Known *known, bool *redundant) {
   }
 }
 
-/* Backwards: find what is copied back once more before any step uses it. */
+/* Backward pass: finds data that will be copied back again before any step
+   uses it. */
 static void copies_precede(const lze_Plan *p, Known *known, bool *redundant) {
   for (uint32_t i = p->count; i-- > 0;) {
     const lze_Step *s = &p->steps[i];
@@ -94,7 +96,7 @@ static void copies_precede(const lze_Plan *p, Known *known, bool *redundant) {
       continue;
     if (s->copy == LZE_COPY_BACK_IN) {
       own = &known[s->shadow];
-      if (own->overwritten) { /* and so is the step before, its other half */
+      if (own->overwritten) { /* also skip the step before: its other half */
         redundant[i] = redundant[i - 1] = true;
         continue;
       }

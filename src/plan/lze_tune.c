@@ -1,9 +1,9 @@
 /*
- * lze_tune.c - lze.tune: what lua/tune.lua needs of C.
+ * lze_tune.c - the C functions that lua/tune.lua uses.
  * SPDX-License-Identifier: MIT
  *
- * The launches that are measured go through k:launch like any other, so every
- * check and every wait that can be interrupted is that one's.
+ * The measured launches go through k:launch like any other, so they have the
+ * same checks and the same waits, which can be interrupted.
  */
 #include "base/lze_box.h"
 #include "base/lze_embed.h"
@@ -20,7 +20,7 @@
 
 enum { MOST_SIZES = 32 };
 
-/* Stack indices of what is tuned. */
+/* Stack indices of the kernel and its launch. */
 enum { AT_KERNEL = 1, AT_LAUNCH = 2, AT_ARGUMENTS = 3 };
 
 static void push_size(lua_State *L, const uint32_t size[3]) {
@@ -31,7 +31,7 @@ static void push_size(lua_State *L, const uint32_t size[3]) {
   }
 }
 
-/* Push the arguments that the kernel may write: i -> true, or "image". */
+/* Pushes the arguments that the kernel may write: i -> true, or "image". */
 static void push_writes(lua_State *L, const lze_Kernel *k) {
   lua_newtable(L);
   for (uint32_t i = 0; i < k->info->arg_count; i++) {
@@ -46,9 +46,9 @@ static void push_writes(lua_State *L, const lze_Kernel *k) {
   }
 }
 
-/* check(k, launch, ...) -> {argument, ..., n = , kernel = , name = , writes = ,
-   input = , empty = }: the kernel and the arguments that are launched, of a Lua
-   kernel the variant's, after all the checks of a launch */
+/* check(k, launch, ...) -> {argument, ..., n = , kernel = , name = , writes =
+   , input = , empty = }: the kernel and arguments to launch, after all checks
+   of a launch; for a Lua kernel, its variant and the variant's arguments */
 static int tune_check(lua_State *L) {
   int count = lua_gettop(L) - AT_LAUNCH;
   lze_Kernel *k = lze_kernel_resolve(L, AT_KERNEL, NULL, AT_LAUNCH, &count);
@@ -57,7 +57,7 @@ static int tune_check(lua_State *L) {
   for (int i = AT_LAUNCH; i <= last; i++) lua_pushvalue(L, i);
   bool empty = lze_task_check(L, k, NULL, last + 1, last - AT_LAUNCH,
                               lze_use_nothing, NULL) == NULL;
-  last -= (int)k->info->size_count; /* which each launch finds by itself */
+  last -= (int)k->info->size_count; /* each launch determines these itself */
   lua_settop(L, last);
   lua_createtable(L, count, 6);
   for (int i = AT_ARGUMENTS; i <= last; i++) {
@@ -81,7 +81,7 @@ static int tune_check(lua_State *L) {
   return 1;
 }
 
-/* sizes(input) -> the sizes that the rule thinks well of, the best first */
+/* sizes(input) -> the sizes that the rule recommends, the best first */
 static int tune_sizes(lua_State *L) {
   uint32_t sizes[MOST_SIZES][3];
   int n = lze_group_candidates(lua_touserdata(L, 1), sizes, MOST_SIZES);
@@ -93,7 +93,7 @@ static int tune_sizes(lua_State *L) {
   return 1;
 }
 
-/* choose(input, policy) -> the size of a policy, or nil */
+/* choose(input, policy) -> the size that a policy chooses, or nil */
 static int tune_choose(lua_State *L) {
   lze_GroupInput input = *(const lze_GroupInput *)lua_touserdata(L, 1);
   lze_GroupChoice choice;
@@ -104,7 +104,7 @@ static int tune_choose(lua_State *L) {
   return 1;
 }
 
-/* buffer_of(v) -> the buffer that v is, or an array's, or nil */
+/* buffer_of(v) -> the buffer that v is, or an array's buffer, or nil */
 static int tune_buffer_of(lua_State *L) {
   lua_settop(L, 1);
   if (lze_test_buffer(L, 1) == NULL) return 0;
@@ -112,7 +112,8 @@ static int tune_buffer_of(lua_State *L) {
   return 1;
 }
 
-/* keep(k, input, size) -> whether it can be read again */
+/* keep(k, input, size) -> true if the result was stored and can be read
+   again */
 static int tune_keep(lua_State *L) {
   lze_Kernel *k = lze_test_kernel(L, 1);
   uint32_t size[3];
@@ -158,7 +159,7 @@ static int core_tune(lua_State *L) {
   return 1;
 }
 
-/* It waits, so no guard. */
+/* It waits, so it is not guarded. */
 static const lze_Method functions[] = {{"tune", core_tune, LZE_HOT},
                                        {NULL, NULL, LZE_HOT}};
 
