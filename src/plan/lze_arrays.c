@@ -169,8 +169,8 @@ static int array_address(lua_State *L) {
   return 1;
 }
 
-/* beside(b, type, n) -> a buffer of n elements in b's context, with undefined
-   contents */
+/* beside(b, type, n) -> a buffer of n elements in b's context and for its
+   device, with undefined contents */
 static int array_beside(lua_State *L) {
   lua_settop(L, 3);
   const lze_Type *type = lze_check_type(L, 2);
