@@ -167,7 +167,7 @@ void lze_push_kinds(lua_State *L) {
   }
 }
 
-/* Push the sorted keys of the table at `t`, joined. */
+/* Pushes the sorted keys of the table at `t`, joined. */
 static void box_list(lua_State *L, int t) {
   t = lua_absindex(L, t);
   lua_newtable(L);

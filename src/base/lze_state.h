@@ -90,8 +90,9 @@ struct lze_State {
                                    also k:check before launches */
   bool arrays;                  /* lze.array is in use */
   bool work_item;               /* a kernel's function is running on the host */
-  int lua_checks;               /* nested k:check calls in progress */
-  struct lze_Outside *outside;  /* during these, the memory outside views */
+  int lua_checks;               /* nested checks of Lua kernels in progress */
+  struct lze_Outside *outside;  /* with LZE_CHECK: a copy of the memory outside
+                                   a launch's views */
   double growth;                /* factor of the limit, set by lze.gc */
   size_t soft_limit;            /* minimum of the limit */
   size_t peak;                  /* of `bytes` */
@@ -107,9 +108,9 @@ struct lze_State {
   struct lze_Page *page;        /* shown by `lze top`, or NULL */
   void (*shown)(lze_State *S);  /* for lze_show(); or NULL */
   struct lze_Ending *ending;    /* LZE_PROFILE's, or NULL */
-  uint64_t records;             /* made so far */
+  uint64_t records;             /* of profiles, made so far */
   uint64_t looked_ns;           /* time recorders spent on copied data */
-  uint32_t queues;              /* created so far */
+  uint32_t queues;              /* lze queues created so far */
   struct lze_Run *runs;         /* plan runs with parts on the host */
   const lze_HostedRuns *hosted; /* set before the first run */
   struct lze_HostWork *works;   /* host work, in the order of issue */

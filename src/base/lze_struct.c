@@ -312,7 +312,7 @@ void lze_struct_push(lua_State *L, const lze_Type *t, const void *p) {
   }
 }
 
-/* Put "field mass: " before the message on the top. */
+/* Puts "field mass: " before the message on the top. */
 static bool field_fails(lua_State *L, const char *name) {
   lua_pushfstring(L, "field %s: %s", name, lua_tostring(L, -1));
   lua_remove(L, -2);

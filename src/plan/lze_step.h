@@ -69,7 +69,7 @@ void lze_graph_resolve(lua_State *L, int graph, lze_Context *context,
 /* Returns a kernel's argument with that name, from 1; 0 if it has no such
    argument, -1 if several captured variables have that name. */
 int lze_named_argument(const lze_Kernel *k, const char *name);
-/* A lze_TaskUse that does nothing. */
+/* An lze_TaskUse that does nothing. */
 void lze_use_nothing(void *data, int argument, const lze_Access *access);
 
 /* Pushes values 1 to `count` of the table at `values`. Replaces any value that
