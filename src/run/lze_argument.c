@@ -1,5 +1,6 @@
 /*
- * lze_argument.c - arguments of launches, checked against what a kernel takes.
+ * lze_argument.c - arguments of launches, checked against a kernel's
+ * parameters.
  * SPDX-License-Identifier: MIT
  */
 #include "run/lze_launch.h"
@@ -21,7 +22,7 @@ const char *lze_argument_name(lua_State *L, const lze_Kernel *k,
                       : lua_pushfstring(L, "%d", (int)i + 1);
 }
 
-/* The type of an argument as a script reads it in k.args. [-0, +1] */
+/* [-0, +1] Push the type of an argument as a script reads it in k.args. */
 const char *lze_argument_type_name(lua_State *L, const spirv_arg *a) {
   if (a->source_type != NULL) return lua_pushstring(L, a->source_type);
   const lze_Type *t = lze_argument_type(&a->type, false);
@@ -43,8 +44,8 @@ const char *lze_argument_type_name(lua_State *L, const spirv_arg *a) {
   }
 }
 
-/* Raise "kernel saxpy: argument 2 (x): float* expected, got ...", with what
-   came, or `got` where that says more. */
+/* Raise "kernel saxpy: argument 2 (x): float* expected, got ...", with a
+   description of the value. */
 static int argument_error(lua_State *L, const lze_Kernel *k, uint32_t i,
                           int index, const char *expected) {
   const char *name = lze_argument_name(L, k, i);
@@ -59,8 +60,8 @@ static int argument_problem(lua_State *L, const lze_Kernel *k, uint32_t i,
              problem);
 }
 
-/* Whether a pointer whose source type is known takes a buffer of type t: the
-   same scalar, of either sign, in any width of vector. */
+/* Returns true if a pointer whose source type is known takes a buffer of type
+   t: the same scalar, of either sign, in any width of vector. */
 static bool pointee_takes(const spirv_arg *a, const lze_Type *t) {
   if (a->source_type == NULL) return true;
   bool is_float = t->scalar == LZE_F16 || t->scalar >= LZE_F32;
@@ -68,7 +69,7 @@ static bool pointee_takes(const spirv_arg *a, const lze_Type *t) {
     return a->type.kind == SPIRV_KIND_INT ? a->type.bits == 8
                                           : a->type.kind != SPIRV_KIND_FLOAT;
   switch (a->type.kind) {
-    case SPIRV_KIND_INT: /* bfloat16 has no other pointer to go by */
+    case SPIRV_KIND_INT: /* also bfloat16, whose pointers are to integers */
       return a->type.bits == 8 ||
              (!is_float && a->type.bits == 8u * t->scalar_bytes);
     case SPIRV_KIND_FLOAT:
@@ -77,8 +78,8 @@ static bool pointee_takes(const spirv_arg *a, const lze_Type *t) {
   }
 }
 
-/* A null pointer. On a CPU device following it ends this process, so that with
-   LZE_CHECK=1 a kernel that can only follow it is not given it. */
+/* Take a null pointer.  On a CPU device, dereferencing it ends this process;
+   with LZE_CHECK=1 a kernel that can only dereference it is refused. */
 static void argument_take_null(lua_State *L, const lze_Kernel *k, uint32_t i) {
   if (k->o.context->state->check &&
       k->info->args[i].access != SPIRV_ACCESS_NONE &&
@@ -110,8 +111,8 @@ static void argument_take_pointer(lua_State *L, const lze_Kernel *k,
   if (s->usage == LZE_DEVICE && s->device != k->module->device)
     argument_problem(L, k, i, "a device buffer of another device");
   a->buffer = b;
-  /* An empty view may begin where its memory ends, which is not an address of
-     this memory: a driver refuses it. */
+  /* An empty view may begin at the end of its memory, which is not an address
+     of this memory: a driver refuses it. */
   if (s->pointer != NULL)
     a->pointer = s->pointer + (b->offset < s->bytes ? b->offset : 0);
 }
@@ -146,8 +147,8 @@ static void argument_take_local(lua_State *L, const lze_Kernel *k, uint32_t i,
                                      (LUAI_UACINT)limit));
 }
 
-/* Check that a launch of k may use the storage of `window`, that of an object
-   of `kind`, as its argument i, and keep it. */
+/* Check that a launch of k may use the storage of `window`, which belongs to an
+   object of `kind`, as its argument i, and retain it. */
 static void argument_take_window(lua_State *L, const lze_Kernel *k,
                                  uint32_t i, const lze_Buffer *window,
                                  const char *kind) {
@@ -167,8 +168,8 @@ static void argument_take_window(lua_State *L, const lze_Kernel *k,
   a->pointer = s->image != NULL ? (void *)s->image : (void *)s->sampler;
 }
 
-/* Raise what is wrong with a value that is not an image, or not a sampler, at
-   `index`. */
+/* Raise an error for a value at `index` that is not an image, or not a
+   sampler. */
 static void argument_lacks(lua_State *L, const lze_Kernel *k, uint32_t i,
                            int index, const char *expected) {
   const lze_DeviceInfo *device = k->module->device;
@@ -209,8 +210,8 @@ static void argument_take_sampler(lua_State *L, const lze_Kernel *k,
   argument_take_window(L, k, i, &s->window, "sampler");
 }
 
-/* Check the value at `index` and keep it for the launch. Raises if it will
-   not do. */
+/* Check the value at `index` and retain it for the launch.  Raises if it does
+   not fit. */
 static void argument_take(lua_State *L, const lze_Kernel *k, uint32_t i,
                           int index) {
   lze_Argument *a = &k->arguments[i];
@@ -228,7 +229,7 @@ static void argument_take(lua_State *L, const lze_Kernel *k, uint32_t i,
   }
   a->data = a->value;
   if (a->type != NULL) {
-    /* Nothing of Lua's may run unless it is an error. */
+    /* No Lua code may run unless it is an error. */
     if (lze_type_try(L, a->type, index, a->value) ||
         (a->other != NULL && lze_type_try(L, a->other, index, a->value)))
       return;

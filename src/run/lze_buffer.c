@@ -1,5 +1,5 @@
 /*
- * lze_buffer.c - buffers: what an argument or an index of one means.
+ * lze_buffer.c - buffers: arguments and indices.
  * SPDX-License-Identifier: MIT
  */
 #include "run/lze_buffer.h"
@@ -11,8 +11,8 @@
 #include "run/lze_queue.h"
 #include "run/lze_record.h"
 
-/* The buffer of exactly an array's elements, which the array keeps; NULL where
-   they are not contiguous. */
+/* Returns the buffer of exactly an array's elements, which the array retains;
+   NULL if they are not contiguous. */
 static lze_Buffer *array_buffer(lua_State *L, int index) {
   lze_Buffer *b;
   if (!lze_is_array(L, index)) return NULL;
@@ -52,12 +52,11 @@ lze_Queue *lze_buffer_default_queue(lua_State *L, const lze_Buffer *b) {
   return lze_default_queue(L, b->storage->o.context, b->storage->device);
 }
 
-/* A position, counted from the end when it is negative. */
+/* Convert a position, which counts from the end if negative. */
 static lua_Integer buffer_from_end(const lze_Buffer *b, lua_Integer i) {
   return i < 0 ? i + b->count + 1 : i;
 }
 
-/* Where elements are put, at `arg`: 1, if not given, to #b + 1. */
 lua_Integer lze_buffer_at(lua_State *L, const lze_Buffer *b, int arg,
                           const char *name) {
   lua_Integer given = lze_check_integer_or(L, arg, name, 1);
@@ -69,8 +68,6 @@ lua_Integer lze_buffer_at(lua_State *L, const lze_Buffer *b, int arg,
   return at;
 }
 
-/* Elements [*first, *first + *n), counted from 0, that the arguments i and j
-   name: 1-based, inclusive, negative from the end, nothing clamped. */
 void lze_buffer_range(lua_State *L, const lze_Buffer *b, int arg,
                       size_t *first, size_t *n) {
   const lua_Integer given_i = lze_check_integer_or(L, arg, "i", 1);
@@ -96,8 +93,6 @@ void lze_buffer_range(lua_State *L, const lze_Buffer *b, int arg,
   *n = (size_t)(j - i) + 1;
 }
 
-/* Wait until the host may read, or write, n elements from `first` on.  A
-   hook may run meanwhile: what is at `arg` must still be open after it. */
 void lze_buffer_wait(lua_State *L, int arg, const lze_Buffer *b,
                      size_t first, size_t n, bool write) {
   size_t from = b->offset + first * b->type->bytes;
@@ -119,7 +114,6 @@ lze_Buffer *lze_push_beside(lua_State *L, int arg, lze_Usage usage,
   return b;
 }
 
-/* The queue at 1 if the buffer at `arg` is not, else its default one. */
 lze_Queue *lze_buffer_queue_at(lua_State *L, int arg) {
   return arg > 1 ? lze_check_queue(L, 1)
                  : lze_buffer_default_queue(L, lze_check_buffer(L, arg));

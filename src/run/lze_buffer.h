@@ -17,7 +17,7 @@ typedef struct lze_Access {
   bool read, write;
 } lze_Access;
 
-/* Whether they share bytes. */
+/* Returns true if the two share bytes. */
 static inline bool lze_access_meets(const lze_Access *a, const lze_Access *b) {
   return a->storage == b->storage && a->first < b->last && b->first < a->last;
 }
@@ -37,22 +37,23 @@ struct lze_Storage {
   lze_Object o;
   lze_Usage usage;
   const lze_DeviceInfo *device;
-  char *pointer;                /* NULL when bytes is 0, and of an image */
+  char *pointer;                /* NULL if bytes is 0, and for an image */
   ze_image_handle_t image;      /* or NULL */
   ze_sampler_handle_t sampler;  /* or NULL */
   size_t bytes;
   bool guarded;                 /* has canaries on both sides */
   bool borrowed;                /* not ours to free: see lze_push_borrowed */
-  uint64_t id;                  /* the driver's, of a borrowed one */
-  bool awaited;                 /* expressions of arrays have yet to read it */
-  uint64_t asked;               /* how often that was said */
-  uint32_t imports;             /* buffers of its own state that import it */
-  lze_Memory *memory;           /* where it is shared, or somebody is to be
-                                   told of its end; else NULL */
-  uint64_t serial;              /* unlike its address, never used again */
-  uint64_t record;              /* that it was allocated, or 0 */
-  lze_Touch touched[2][LZE_TOUCHES]; /* read, written: the newest first */
-  lze_Use *uses;                /* what commands in flight touch */
+  uint64_t id;                  /* the driver's id, if borrowed */
+  bool awaited;                 /* array expressions have yet to read it */
+  uint64_t asked;               /* how often lze_buffer_await was called */
+  uint32_t imports;             /* buffers of this state that import it */
+  lze_Memory *memory;           /* if it is shared, or a callback waits for its
+                                   end; else NULL */
+  uint64_t serial;              /* unlike its address, never reused */
+  uint64_t record;              /* number of the record of its allocation, or
+                                   0 */
+  lze_Touch touched[2][LZE_TOUCHES]; /* by reads, by writes; newest first */
+  lze_Use *uses;                /* uses by commands in flight */
   lze_Command *failed;          /* an unreported failure */
 };
 
@@ -61,14 +62,14 @@ typedef struct lze_Buffer {
   lze_Box box;
   bool view;
   bool imported;                /* one of storage->imports */
-  bool lent;                    /* arrays may read by it */
+  bool lent;                    /* arrays may read through it */
   lze_Storage *storage;         /* NULL once closed */
   const lze_Type *type;
   size_t offset;                /* bytes into the storage */
   lua_Integer count;            /* elements */
 } lze_Buffer;
 
-/* USM memory that was allocated elsewhere, all of its allocation, as the driver
+/* USM memory that was allocated elsewhere: the whole allocation, as the driver
    describes it. */
 typedef struct lze_Borrowed {
   lze_Usage usage;
@@ -76,11 +77,11 @@ typedef struct lze_Borrowed {
   size_t bytes;
   uint64_t id;
 } lze_Borrowed;
-/* [-0, +1] a buffer of `count` elements from `pointer` on, which lies in
+/* [-0, +1] Push a buffer of `count` elements that starts at `pointer`, inside
    `memory`.  Buffers on one allocation share a storage, so that their commands
-   are kept in order.  With a `release`, it is called when nothing in this
-   state needs that storage any more; the same one with the same userdata is
-   called once.  Raises, and then release is never called. */
+   are ordered.  If `release` is not NULL, it is called when nothing in this
+   state needs that storage any more; the same function with the same userdata
+   is called once.  Raises, and then never calls `release`. */
 lze_Buffer *lze_push_borrowed(lua_State *L, lze_Context *context,
                               const lze_DeviceInfo *device,
                               const lze_Borrowed *memory, void *pointer,
@@ -88,167 +89,178 @@ lze_Buffer *lze_push_borrowed(lua_State *L, lze_Context *context,
                               void (*release)(void *, void *),
                               void *userdata);
 
-/* [-0, +1] a buffer of a storage on exported memory: the one that the context
-   has already, or a new one, which takes over a reference; raises. */
+/* [-0, +1] Push a buffer of a storage on exported memory: the storage that the
+   context already has, or a new one, which takes over a reference; raises. */
 lze_Buffer *lze_push_shared(lua_State *L, lze_Context *context,
                             const lze_Storage *like, const lze_Type *type,
                             size_t offset, lua_Integer count);
-/* Where the memory of a storage begins, its canaries included. */
+/* Returns the start of the memory of a storage, canaries included. */
 char *lze_storage_base(const lze_Storage *s);
 
-/* lze.buffer itself. */
+/* The function lze.buffer. */
 int lze_buffer_new(lua_State *L);
 
-/* Whether what runs on a device may touch a storage of its context. */
+/* Returns true if code that runs on a device may access a storage of its
+   context. */
 bool lze_device_reaches(const lze_DeviceInfo *device, const lze_Storage *s);
 
-/* The two tables on the top of the stack are the metatables of arrays from now
-   on: of their tables, then of what scripts have.  The first has functions: of
-   an array whose elements are not computed yet, the expression, it has a
-   function `evaluate(array)`, and `settle(serial)`, which evaluates those that
-   read the storage with that serial number; `aside(serial, list)` puts these
-   into a list, and `back(list)` undoes that. [-2, +0] */
+/* [-2, +0] Make the two tables on top of the stack the metatables of arrays:
+   first that of their tables, then that of the objects that scripts have.  The
+   first contains functions: if the elements of an array are not computed yet,
+   `evaluate(array)` computes them; `settle(serial)` evaluates the expressions
+   that read the storage with that serial number; `aside(serial, list)` moves
+   these expressions into a list, and `back(list)` undoes that. */
 void lze_keep_array_metatable(lua_State *L);
 /* nodes(meta, handle) -> functions for expressions, by name; arrays have these
-   metatables.  lze_node.c says what each does. */
+   metatables. lze_node.c describes each function. */
 int lze_array_nodes(lua_State *L);
-/* Compute the elements of the expression at `index`, if it is one.  Runs what
-   a launch does. */
+/* Compute the elements of the expression at `index`, if it is one.  Runs
+   everything that a launch runs. */
 void lze_array_evaluate(lua_State *L, int index);
-/* The same of everything at stack indices [first, last], and in a table of
-   arrays there.  Does nothing in a state without arrays. */
+/* Do this for the values at stack indices [first, last], and for the elements
+   of a table of arrays there.  Does nothing in a state without arrays. */
 void lze_arrays_evaluate(lua_State *L, int first, int last);
 /* Before a storage is written: evaluate the expressions that have yet to read
-   it.  A safe point like a wait, afterwards buffers may be closed. */
+   it.  This is a safe point like a wait: buffers may be closed afterwards. */
 void lze_storage_settle(lua_State *L, lze_Storage *s);
-/* The same; returns LUA_OK, or another status with the error on the stack. */
+/* lze_storage_settle that returns LUA_OK, or another status with the error on
+   the stack. */
 int lze_storage_try_settle(lua_State *L, lze_Storage *s);
-/* Put expressions that have yet to read a storage into the list at `index`, as
-   what comes now is before them; and all of a list back where they were. */
+/* Move the expressions that have yet to read a storage into the list at
+   `index`, because the next work comes before them; the second function puts
+   all expressions of a list back. */
 void lze_storage_aside(lua_State *L, lze_Storage *s, int index);
 void lze_storages_back(lua_State *L, int index);
-/* As lze_storage_settle, before work that may write to the buffer at `index`,
-   if it is one and open. */
+/* Call lze_storage_settle before work that may write to the buffer at `index`,
+   if that is an open buffer. */
 void lze_buffer_settle(lua_State *L, int index);
-/* Push the buffer of exactly an array's elements; nil where they are not
-   contiguous. [-0, +1] */
+/* [-0, +1] Push the buffer of exactly an array's elements; nil if they are not
+   contiguous. */
 void lze_push_array_buffer(lua_State *L, int index);
 
-/* Push an array's shape as text, as "{2, 3}"; of anything else what it is. */
+/* Push an array's shape as text, as "{2, 3}"; for any other value, a
+   description. */
 const char *lze_push_shape(lua_State *L, int index);
 
-/* The open buffer at `arg`, or that of a contiguous array, which is computed if
-   it is an expression; raises for anything else. */
+/* Returns the open buffer at `arg`, or that of a contiguous array, which is
+   computed if it is an expression; raises for anything else. */
 lze_Buffer *lze_check_buffer(lua_State *L, int arg);
-/* The same, for what is kept: an array at `arg` gives way to its buffer. */
+/* lze_check_buffer for a caller that retains the buffer: replaces an array at
+   `arg` by its buffer. */
 lze_Buffer *lze_take_buffer(lua_State *L, int arg);
-/* The buffer at `index`, open or not, or NULL. */
+/* Returns the buffer at `index`, open or not, or NULL. */
 lze_Buffer *lze_test_buffer(lua_State *L, int index);
 static inline bool lze_buffer_is_open(const lze_Buffer *b) {
   return b->storage != NULL && !b->storage->o.closed;
 }
-/* Expressions have yet to read it: its storage is settled before it is written;
-   false where it is closed. */
+/* Record that expressions have yet to read the buffer: its storage is settled
+   before it is written.  Returns false if it is closed. */
 static inline bool lze_buffer_await(const lze_Buffer *b) {
   if (!lze_buffer_is_open(b)) return false;
   b->storage->awaited = true;
   b->storage->asked++;
   return true;
 }
-/* Where its elements begin. */
+/* Returns the address of the first element. */
 static inline char *lze_buffer_data(const lze_Buffer *b) {
   return b->storage->pointer + b->offset;
 }
-/* Where elements are put, at `arg`: 1, if not given, to #b + 1. */
+/* Returns the position at `arg` where elements are put: from 1, the default, to
+   #b + 1. */
 lua_Integer lze_buffer_at(lua_State *L, const lze_Buffer *b, int arg,
                           const char *name);
-/* Elements [*first, *first + *n), counted from 0, that the arguments i and j
-   name: 1-based, inclusive, negative from the end, nothing clamped. */
+/* Convert the arguments i and j to elements [*first, *first + *n), counted from
+   0. i and j are 1-based and inclusive; negative values count from the end;
+   nothing is clamped. */
 void lze_buffer_range(lua_State *L, const lze_Buffer *b, int arg,
                       size_t *first, size_t *n);
 /* Wait until the host may read, or write, n elements from `first` on.  A hook
-   may run meanwhile: what is at `arg` must still be open after it. */
+   may run during the wait; raises if it has closed the buffer at `arg`. */
 void lze_buffer_wait(lua_State *L, int arg, const lze_Buffer *b,
                      size_t first, size_t n, bool write);
-/* The default queue of its device and context. */
+/* Returns the default queue of the buffer's device and context. */
 lze_Queue *lze_buffer_default_queue(lua_State *L, const lze_Buffer *b);
-/* The queue at 1 if the buffer at `arg` is not, else its default one. */
+/* Returns the queue at 1 if `arg` is not 1, else the default queue of the
+   buffer at `arg`. */
 lze_Queue *lze_buffer_queue_at(lua_State *L, int arg);
-/* lze_check.c: with LZE_CHECK=1, how many bytes lie before and behind the
-   storage; else 0. */
+/* lze_check.c: with LZE_CHECK=1, returns the bytes of each canary before and
+   behind the storage; else 0. */
 size_t lze_storage_guard(const lze_Storage *s);
-/* Write what is looked for there. */
+/* Write the canaries. */
 void lze_storage_mark(lze_Storage *s);
-/* With LZE_CHECK=1: whether what lies round a storage has been overwritten;
-   then where is pushed, "4 bytes after its end". The canaries are made whole
-   again, so that each hit is reported once. [-0, +0|1] */
+/* [-0, +0|1] With LZE_CHECK=1: returns true if a canary of the storage has been
+   overwritten, and pushes the place, as "4 bytes after its end".  Restores the
+   canaries, so that each hit is reported once. */
 bool lze_storage_damaged(lua_State *L, lze_Storage *s);
-/* The same of any storage of the state; NULL where none is. */
+/* Check every storage of the state; returns the first damaged one, or NULL. */
 lze_Storage *lze_any_damaged(lua_State *L, lze_State *S);
-/* What lies in the storages of a launch's buffers outside of all of them, as
-   they are views, is kept and compared: begin, name each buffer with the number
-   of its argument, from 0, then take a copy, once nothing writes there. False
-   where there is nothing to keep. */
+/* Save the bytes of the storages of a launch that lie outside of all its
+   buffers, which are views, to compare them later: call begin, name each buffer
+   with the number of its argument, from 0, then take a copy when nothing writes
+   there any more.  Returns false if there are no bytes to save. */
 void lze_outside_begin(lua_State *L, lze_State *S);
 void lze_outside_name(lua_State *L, lze_State *S, const lze_Buffer *b,
                       int argument);
 bool lze_outside_take(lua_State *L, lze_State *S);
-/* Before a wait, in which a hook may close them: keep the storages, until all
-   is forgotten. */
+/* Before a wait, in which a hook may close them: retain the storages until
+   lze_outside_forget. */
 void lze_outside_pin(lze_State *S);
-/* After the launch: whether it has been overwritten; then where is pushed, "4
-   bytes after its end", with the argument that is next to that. */
+/* After the launch: returns true if these bytes have been overwritten, and
+   pushes the place, as "4 bytes after its end", with the argument next to
+   it. */
 bool lze_outside_damaged(lua_State *L, lze_State *S, int *argument);
 void lze_outside_forget(lze_State *S);
-/* What a state's storages come to. */
+/* The storages of a state, counted. */
 typedef struct lze_StorageCount {
   size_t bytes[LZE_HOST + 1];   /* by usage */
-  size_t pinned, pinned_bytes;  /* those that work in flight uses */
+  size_t pinned, pinned_bytes;  /* used by work in flight */
 } lze_StorageCount;
 lze_StorageCount lze_count_storages(const lze_State *S);
-/* Of a device's memory what this state does not use; what others use of it
-   Level Zero's core cannot tell. */
+/* Returns the memory of a device that this state does not use; Level Zero's
+   core does not report what other processes use. */
 uint64_t lze_free_bytes(const lze_State *S, const lze_DeviceInfo *device);
-/* A storage with nothing in it and one owner, after making room for `bytes`:
+/* Returns an empty storage with one owner, after making room for `bytes`:
    finalisers may run.  Raises. */
 lze_Storage *lze_storage_new(lua_State *L, lze_Context *context,
                              const lze_DeviceInfo *device, lze_Usage usage,
                              size_t bytes);
-/* It has so many bytes from now on, which count as the state's. */
+/* Set the size of the storage, which counts as the state's memory. */
 void lze_storage_count(lze_Storage *s, size_t bytes);
-/* [-0, +1] a new buffer, its contents not set; raises when memory runs out. */
+/* [-0, +1] Push a new buffer with undefined contents; raises when memory runs
+   out. */
 lze_Buffer *lze_push_buffer(lua_State *L, lze_Context *context,
                             const lze_DeviceInfo *device, lze_Usage usage,
                             const lze_Type *type, size_t count);
-/* [-0, +1] a shared buffer of so many elements with no memory behind it, to
-   check a launch with. */
+/* [-0, +1] Push a shared buffer of `count` elements with no memory behind it,
+   to check a launch with. */
 void lze_push_stub(lua_State *L, lze_Context *context,
                    const lze_DeviceInfo *device, const lze_Type *type,
                    lua_Integer count);
-/* [-0, +1] a view: `count` elements from byte `offset` of the storage of the
-   open buffer at `buffer` on. */
+/* [-0, +1] Push a view: `count` elements from byte `offset` of the storage of
+   the open buffer at `buffer`. */
 void lze_push_window(lua_State *L, int buffer, size_t offset,
                      const lze_Type *type, lua_Integer count);
 
-/* [-0, +1] the same of a storage that something else keeps. */
+/* [-0, +1] Push a view of a storage that something else keeps alive. */
 void lze_push_storage_window(lua_State *L, lze_Storage *s, size_t offset,
                              const lze_Type *type, lua_Integer count);
 
-/* A buffer of bytes beside the open buffer at `arg`, which making it may run a
-   finaliser to close. [-0, +2] the context of both, and the new buffer. */
+/* [-0, +2] Push the context of the open buffer at `arg` and a new buffer of
+   bytes in that context.  A finaliser may close the buffer at `arg` while this
+   allocates; then it raises. */
 lze_Buffer *lze_push_beside(lua_State *L, int arg, lze_Usage usage,
                             size_t bytes);
-/* The queue at 1 if the buffer at `arg` is not, else its default one, once it
-   can take one more command; nothing of Lua's has run since it was found. */
+/* Returns lze_buffer_queue_at once that queue can take one more command; no Lua
+   code has run since it was found. */
 lze_Queue *lze_buffer_queue(lua_State *L, int arg);
-/* One to three positive integers at field `key` of the table at t; what is
-   not given is 1. */
+/* Read one to three positive integers from field `key` of the table at t;
+   missing ones are 1. */
 void lze_copy_box_triple(lua_State *L, int t, const char *key, bool needed,
                          size_t out[3]);
 /* x:copy_box(src, box) */
 int lze_copy_box(lua_State *L);
 
-/* What a copy and a fill come to. */
+/* The result of checking a copy or a fill. */
 struct lze_Copy {
   lze_Storage *to, *from;
   size_t to_offset, from_offset, bytes;
@@ -259,34 +271,36 @@ typedef struct lze_Fill {
   _Alignas(8) char pattern[16 * 8];
 } lze_Fill;
 /* Check dst, src, i, j, at, or x, v, i, j, from stack index `arg` on, as the
-   methods of a buffer do.  Buffers of two contexts, and copies that overlap,
-   raise. */
+   methods of a buffer do.  Raises if the buffers belong to two contexts or a
+   copy overlaps itself. */
 void lze_copy_check(lua_State *L, int arg, lze_Copy *c);
 void lze_fill_check(lua_State *L, int arg, lze_Fill *f);
 
-/* What is not read or written at once goes through host memory in pieces of
-   this size: large enough for the bandwidth of any bus, small beside it. */
+/* Data that is not read or written at once goes through host memory in pieces
+   of this size: large enough for the bandwidth of any bus, small compared with
+   device memory. */
 #define LZE_STAGING_BYTES ((size_t)4 << 20)
-/* Host memory with the bytes of n elements: the storage itself, after a wait,
-   for as long as nothing of Lua runs, or a copy of device memory. [-0, +1]
-   keeps that alive. */
+/* [-0, +1] Returns host memory with the bytes of n elements: the storage
+   itself, after a wait, valid until Lua code runs, or a copy of device memory.
+   The pushed value keeps that alive. */
 const char *lze_buffer_bytes(lua_State *L, int arg, const lze_Buffer *b,
                              size_t first, size_t n);
-/* Put bytes from the host into elements from `first` on. */
+/* Copy host bytes to elements from `first` on. */
 void lze_buffer_put(lua_State *L, int arg, const lze_Buffer *b,
                     size_t first, const char *bytes, size_t n);
 /* Raise that n elements from position `at` (from 1) on are too many. */
 void lze_buffer_too_many(lua_State *L, const lze_Buffer *b, int arg,
                          lua_Integer n, lua_Integer at);
-/* Enqueue a fill; the command. */
+/* Enqueue a fill; returns the command. */
 lze_Command *lze_fill_append(lua_State *L, lze_Queue *q, bool timed,
                              const lze_Fill *f);
 /* Check x, v, i, j from stack index `arg` on and fill on the default queue, or
    on the one at 1 if `arg` is 2. */
 lze_Command *lze_fill_on(lua_State *L, int arg);
-/* dst:copy(src[first..]) at element `at` (from 1) of dst, on queue q, which is
-   that of `dst_arg` (lze_buffer_queue_at); NULL for a caller that waits for it.
-   Returns the last command, or NULL when there is nothing to copy. */
+/* dst:copy(src[first..]) at element `at` (from 1) of dst, on queue q, which
+   must be lze_buffer_queue_at(L, dst_arg); q is NULL if the caller will wait
+   for the copy.  Returns the last command, or NULL if there is nothing to
+   copy. */
 lze_Command *lze_copy_elements(lua_State *L, lze_Queue *q,
                                bool timed, int dst_arg,
                                lze_Buffer *dst, int src_arg,
@@ -298,26 +312,27 @@ lze_Command *lze_copy_on(lua_State *L, int arg);
 
 /* "shared", "device", "host", NULL: by lze_Usage. */
 extern const char *const lze_usage_names[];
-/* lze_element.c: push the struct at byte `offset` of the storage of the buffer
-   at `buffer`, as a place in it. [-0, +1] */
-/* Push the table of a vector with the value at p, which lies at `offset` of the
-   storage of the buffer at `buffer`: what is assigned in it is written there,
-   too. [-0, +1] */
+/* lze_element.c: [-0, +1] push the struct at byte `offset` of the storage of
+   the buffer at `buffer`, as a place in it. */
+/* [-0, +1] Push the table of a vector with the value at p, which lies at
+   `offset` of the storage of the buffer at `buffer`: assignments to the table
+   are also written there. */
 void lze_push_vector(lua_State *L, int buffer, const lze_Type *type,
                      size_t offset, const void *p);
 void lze_push_element(lua_State *L, int buffer, const lze_Type *type,
                       size_t offset);
-/* Add the text of the value at p. [-0, +0] but for the buffer's */
+/* Add the text of the value at p. [-0, +0] except for the luaL_Buffer. */
 void lze_type_add(lua_State *L, luaL_Buffer *b, const lze_Type *type,
                   const void *p);
-/* lze_buffer_new.c: pack n elements of the table at `arg` into new memory.
-   Raises where one does not fit. [-0, +1] keeps it */
+/* lze_buffer_new.c: [-0, +1] pack n elements of the table at `arg` into new
+   memory, which the pushed value keeps alive.  Raises if an element does not
+   fit. */
 char *lze_table_pack(lua_State *L, const lze_Type *type, int arg,
                      size_t n);
-/* The length of the table at `arg`; raises where there is a hole. */
+/* Returns the length of the table at `arg`; raises if it has a hole. */
 size_t lze_table_length(lua_State *L, int arg, const lze_Type *type);
-/* The same of one that says itself what its length is: a plain table of what it
-   gives takes its place, unless that is more than `most`.  Its metamethods may
+/* Returns the length of a table with metamethods: a plain table with its
+   elements replaces it, unless there are more than `most`.  Its metamethods may
    run anything. */
 lua_Integer lze_table_ask(lua_State *L, int arg, const lze_Type *type,
                           lua_Integer most);

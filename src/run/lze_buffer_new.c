@@ -1,5 +1,5 @@
 /*
- * lze_buffer_new.c - lze.buffer, and what tables come to as elements.
+ * lze_buffer_new.c - lze.buffer, and the conversion of tables to elements.
  * SPDX-License-Identifier: MIT
  */
 #include "run/lze_buffer.h"
@@ -16,7 +16,6 @@
 
 const char *const lze_usage_names[] = {"shared", "device", "host", NULL};
 
-/* Pack the table at `arg` into new memory. [-0, +1] */
 char *lze_table_pack(lua_State *L, const lze_Type *type, int arg,
                      size_t n) {
   char *packed = lua_newuserdatauv(L, n * type->bytes, 0);
@@ -28,8 +27,8 @@ char *lze_table_pack(lua_State *L, const lze_Type *type, int arg,
   return packed;
 }
 
-/* For a protected call: whether lua_next, after the key at 3 of the table at 2,
-   was asked and has answered, told to what is at 1.  A debug hook may raise
+/* For a protected call: calls lua_next after the key at 3 of the table at 2,
+   and reports at 1 if it was called and if it returned.  A debug hook may raise
    before and after that. */
 typedef struct NextAnswer {
   bool asked, answered;
@@ -42,7 +41,7 @@ static int table_next(lua_State *L) {
   return 0;
 }
 
-/* Raise that the table at `arg` has nothing at an index. */
+/* Raise that the table at `arg` has nil at an index. */
 static void table_lacks(lua_State *L, int arg, const lze_Type *type,
                         lua_Integer index) {
   char element[LZE_ELEMENT_BYTES];
@@ -52,11 +51,11 @@ static void table_lacks(lua_State *L, int arg, const lze_Type *type,
                                         lua_tostring(L, -1)));
 }
 
-/* The length of the table at `arg`; raises where there is a hole.  lua_next
-   goes through the array part of a table in order before the rest, and begins
-   at any index inside of it, there or not, while others that are not there are
-   an error: so where it begins behind the border, what follows the border is
-   all there is to look at. */
+/* Returns the length of the table at `arg`; raises if it has a hole. lua_next
+   traverses the array part of a table in order before the rest.  It accepts any
+   index inside of the array part as a key, present or not; other absent keys
+   are an error.  So if it accepts the key after the border, only the entries
+   after the border need checking. */
 size_t lze_table_length(lua_State *L, int arg, const lze_Type *type) {
   lua_Integer border = (lua_Integer)lua_rawlen(L, arg), last = border;
   int top = lua_gettop(L);
@@ -77,9 +76,9 @@ size_t lze_table_length(lua_State *L, int arg, const lze_Type *type) {
   return (size_t)border;
 }
 
-/* A table that says itself what its length is stands for a plain one of what
-   it gives, which takes its place at `arg`, unless that is more than `most`.
-   Returns the length.  Its metamethods may run anything. */
+/* A table with a __len metamethod is read through its metamethods: a plain
+   table with its elements replaces it at `arg`, unless there are more than
+   `most`.  Returns the length.  Its metamethods may run anything. */
 lua_Integer lze_table_ask(lua_State *L, int arg, const lze_Type *type,
                           lua_Integer most) {
   if (luaL_getmetafield(L, arg, "__len") == LUA_TNIL)
@@ -99,7 +98,7 @@ lua_Integer lze_table_ask(lua_State *L, int arg, const lze_Type *type,
   return n;
 }
 
-/* How many elements fit the device that the options at 3 name. */
+/* Returns the number of elements that fit the device of the options at 3. */
 static lua_Integer device_room(lua_State *L, const lze_Type *type) {
   const lze_DeviceInfo *device;
   lze_Context *context;
@@ -109,10 +108,10 @@ static lua_Integer device_room(lua_State *L, const lze_Type *type) {
 }
 
 /* lze.buffer(type, contents [, options]) -> buffer
-   type: an element type; contents: a count, not negative; a table's, string's
-   or buffer's elements are taken, a buffer's as they are then.  options: usage
-   ("shared", "device", "host"), device, context, zero (false: contents of a
-   counted buffer undefined). */
+   type: an element type; contents: a count, not negative, or a table, string or
+   buffer whose elements are copied, a buffer's as they are at that time.
+   options: usage ("shared", "device", "host"), device, context, zero (false:
+   leaves the contents of a counted buffer undefined). */
 int lze_buffer_new(lua_State *L) {
   static const char *const keys[] = {"usage", "device", "context", "zero",
                                      NULL};
@@ -179,7 +178,7 @@ int lze_buffer_new(lua_State *L) {
     zero = lze_opt_boolean(L, 3, "zero", true);
     lua_settop(L, 3);
   }
-  /* What cannot be stored is found before anything is allocated. */
+  /* Conversion errors are found before anything is allocated. */
   const char *bytes = NULL;
   if (from == NULL && lua_istable(L, 2))
     bytes = lze_table_pack(L, type, 2, count);
@@ -191,7 +190,7 @@ int lze_buffer_new(lua_State *L) {
   if (count == 0) return 1;
   if (from != NULL) {
     int at = lua_gettop(L);
-    /* Making it may have run a finaliser that closes the other. */
+    /* The allocation may have run a finaliser that closes the source. */
     lze_Command *c = lze_copy_elements(L, NULL, false, at, b, 2,
                                        lze_check_buffer(L, 2), 0, count, 1);
     if (c != NULL) lze_command_wait(L, c, UINT64_MAX);

@@ -1,5 +1,5 @@
 /*
- * lze_check.c - LZE_CHECK: what lies round storages, and who wrote there.
+ * lze_check.c - LZE_CHECK: memory around storages, and writes to it.
  * SPDX-License-Identifier: MIT
  */
 #include "run/lze_buffer.h"
@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* With LZE_CHECK=1 this much memory of this pattern lies on both sides of a
-   storage: a page, so that the alignment stays what it was. */
+/* With LZE_CHECK=1, a canary with this pattern and size lies on both sides of a
+   storage: a page, so that the alignment does not change. */
 #define GUARD_BYTES ((size_t)4096)
 
 #define GUARD_PATTERN 0xc5
@@ -20,7 +20,7 @@ size_t lze_storage_guard(const lze_Storage *s) {
   return s->guarded ? GUARD_BYTES : 0;
 }
 
-/* Where in a guard something was written, or -1. */
+/* Returns the offset of the first overwritten byte in a canary, or -1. */
 static ptrdiff_t guard_hit(const char *guard) {
   for (size_t i = 0; i < GUARD_BYTES; i++)
     if ((unsigned char)guard[i] != GUARD_PATTERN) return (ptrdiff_t)i;
@@ -48,7 +48,8 @@ bool lze_storage_damaged(lua_State *L, lze_Storage *s) {
   return true;
 }
 
-/* --- what lies outside of views ------------------------------------------ */
+/* --- bytes outside of views
+   ------------------------------------------------ */
 
 /* Bytes [first, last) of a storage that an argument names. */
 typedef struct Named {
@@ -57,7 +58,7 @@ typedef struct Named {
   int argument;
 } Named;
 
-/* Bytes of a storage that none of them names, as they were. */
+/* Saved bytes of a storage that no argument names. */
 typedef struct Kept {
   struct Kept *next;
   lze_Storage *storage;
@@ -98,7 +99,7 @@ void lze_outside_begin(lua_State *L, lze_State *S) {
   lze_check_memory(L, S->outside != NULL);
 }
 
-/* Memory that others have, too, they may write to at any time. */
+/* Memory shared with others is skipped: they may write to it at any time. */
 void lze_outside_name(lua_State *L, lze_State *S, const lze_Buffer *b,
                       int argument) {
   struct lze_Outside *o = S->outside;
@@ -111,7 +112,8 @@ void lze_outside_name(lua_State *L, lze_State *S, const lze_Buffer *b,
               b->offset + (size_t)b->count * b->type->bytes, argument};
 }
 
-/* The first byte from `at` on that no argument names, or the storage's end. */
+/* Returns the first byte from `at` on that no argument names, or the storage's
+   end. */
 static size_t outside_from(const struct lze_Outside *o, const lze_Storage *s,
                            size_t at) {
   for (size_t i = 0; i < o->count; i++)
@@ -121,7 +123,8 @@ static size_t outside_from(const struct lze_Outside *o, const lze_Storage *s,
   return at;
 }
 
-/* The first byte behind `at` that one names, or the storage's end. */
+/* Returns the first byte behind `at` that an argument names, or the storage's
+   end. */
 static size_t outside_to(const struct lze_Outside *o, const lze_Storage *s,
                          size_t at) {
   size_t to = s->bytes;

@@ -1,5 +1,5 @@
 /*
- * lze_command.c - commands: from their beginning to their end on the device.
+ * lze_command.c - commands: from their begin to their end on the device.
  * SPDX-License-Identifier: MIT
  */
 #include "run/lze_command.h"
@@ -28,7 +28,7 @@ static void command_drop_error(lze_Command *c) {
   c->error_ref = 0;
 }
 
-/* Back to the free list, when nothing refers to it. */
+/* Return it to the free list if nothing refers to it. */
 static void command_settle(lze_Command *c) {
   if (c->owners != 0 || c->pins != 0 || c->queue != NULL) return;
   lze_watch_free(c->watch);
@@ -56,8 +56,8 @@ static void command_settle(lze_Command *c) {
   S->free_commands = c;
 }
 
-/* A command's events can be used again when it is over and no command on the
-   device waits for them any more. */
+/* A command's events can be reused when it is over and no command on the device
+   waits for them any more. */
 static void command_give_events(lze_Command *c) {
   if (c->context == NULL || c->status == LZE_PENDING || c->pins != 0) return;
   if (c->exposed && c->owners != 0) return;
@@ -84,7 +84,7 @@ void lze_command_unpin(lze_Command *c) {
   command_settle(c);
 }
 
-/* Let go of all that the command uses. */
+/* Release everything that the command uses. */
 static void command_release(lze_Command *c) {
   for (uint32_t i = 0; i < c->use_count; i++) {
     lze_use_unlink(&c->uses[i]);
@@ -96,7 +96,7 @@ static void command_release(lze_Command *c) {
   lze_Queue *q = c->queue;
   c->queue = NULL;
   lze_unpin(&q->o);
-  command_give_events(c); /* last, because it lets go of the context */
+  command_give_events(c); /* last, because it releases the context */
 }
 
 static lze_Command *command_take(lze_State *S) {
@@ -125,11 +125,12 @@ static void command_set_name(lze_Command *c, const char *name) {
     c->name[sizeof c->name - 1] = '\0';
 }
 
-/* Retire what is done, asking the device for one command in this many. */
+/* Retire finished commands; query the device once per this many new
+   commands. */
 #define PROBE_EVERY 8
 
-/* Of commands that need no event, one in this many gets one, so that what
-   they pin is let go of while a script only enqueues. */
+/* Of commands that need no event, one in this many gets one, so that their pins
+   are released while a script only enqueues. */
 #define MARK_EVERY 64
 
 static void begin_reap(lze_Queue *q) {
@@ -143,13 +144,14 @@ static void begin_reap(lze_Queue *q) {
   lze_command_poll(q->probe);
 }
 
-/* It is one of this queue from now on. */
+/* Attach the command to this queue. */
 static void command_attach(lze_Command *c, lze_Queue *q, const char *name) {
   c->context = q->o.context;
   lze_pin(&c->context->o);
   c->queue = q;
   lze_pin(&q->o);
-  c->device = q->device->base; /* it may outlive a context of the host */
+  c->device = q->device->base; /* it may outlive a context of the embedding
+                                  program */
   lze_State *S = c->state;
   c->serial = S->calling != NULL ? S->calling->serial : ++S->serial;
   command_set_name(c, name);
@@ -196,7 +198,7 @@ void lze_begin_reserved(lze_Command *c, lze_Queue *q, const char *name,
   command_attach(c, q, name);
 }
 
-/* Give a command that has none an event, with a barrier after it. It is
+/* Give a command without an event one, with a barrier after it.  The command is
    the newest of its queue, so the barrier waits for nothing else. */
 bool lze_command_mark(lze_Command *c, lze_Outcome *out) {
   if (c->event != NULL) return true;
@@ -215,9 +217,9 @@ bool lze_command_mark(lze_Command *c, lze_Outcome *out) {
   return true;
 }
 
-/* The command whose event tells that `c` is over: itself, or the first after
-   it that has one; the newest gets one if need be.  NULL, with the driver's
-   outcome, when it cannot be given any. */
+/* Returns the command whose event reports that `c` is over: itself, or the
+   first after it with an event; the newest gets one if necessary.  NULL, with
+   the driver's outcome, if that fails. */
 lze_Command *lze_command_marked(lze_Command *c, lze_Outcome *out) {
   while (c->event == NULL && c->next != NULL) c = c->next;
   return lze_command_mark(c, out) ? c : NULL;
@@ -272,7 +274,8 @@ void lze_command_pin(lua_State *L, lze_Command *c, lze_Object *object) {
   lze_pin(object);
 }
 
-/* What a command needs, or another for its sake, cannot be had. */
+/* A resource that a command needs, or another command on its behalf, is not
+   available. */
 void lze_command_refuse(lua_State *L, lze_Command *c,
                         const lze_Outcome *out) {
   const lze_Driver *driver = c->device->driver;
@@ -280,14 +283,13 @@ void lze_command_refuse(lua_State *L, lze_Command *c,
   lze_fail(L, driver, out->result, NULL, out->call, NULL, NULL);
 }
 
-/* Make c wait for another; false where that needs what cannot be had. */
 bool lze_command_wait_for(lze_Command *c, lze_Command *other,
                           lze_Outcome *out) {
   if (other->status != LZE_PENDING) return true;
   if (other->queue == c->queue && c->queue->native_order) return true;
   if (!other->submitted && other->queue != c->queue)
     lze_queue_flush(other->queue);
-  if (other->status != LZE_PENDING) return true; /* that has failed */
+  if (other->status != LZE_PENDING) return true; /* it has failed */
   other = lze_command_marked(other, out);
   if (other == NULL) return false;
   for (uint32_t i = 0; i < c->wait_count; i++)
@@ -379,7 +381,7 @@ void lze_abort(lze_Command *c) {
 void lze_strand(lze_Command *c) {
   lze_Queue *q = c->queue;
   if (!q->native_order || q->batched) {
-    /* Once more, and a driver that still refuses is not asked again. */
+    /* Try once more; if the driver still refuses, give up. */
     if (ZE(zeCommandListAppendBarrier, q->list, lze_command_event(c), 0,
            NULL) == ZE_RESULT_SUCCESS)
       lze_end(c);
@@ -445,8 +447,7 @@ void lze_failure_drop(lze_Command **slot) {
   if (c != NULL) lze_command_disown(c);
 }
 
-/* Keep a failure where the next wait will find it, unless there is one that
-   nobody has heard of. */
+/* Store a failure for the next wait, unless an unreported one is stored. */
 static void failure_keep(lze_Command **slot, lze_Command *c) {
   if (*slot != NULL && !(*slot)->raised) return;
   lze_failure_drop(slot);
@@ -454,13 +455,13 @@ static void failure_keep(lze_Command **slot, lze_Command *c) {
   lze_command_own(c);
 }
 
-/* Take a command off its queue, with its outcome. */
+/* Remove a command from its queue, with its outcome. */
 static void command_retire(lze_Command *c, const lze_Outcome *out) {
   lze_Queue *q = c->queue;
   lze_Command *before = NULL;
   if (q->head == c) {
     q->head = c->next;
-  } else { /* only out of order */
+  } else { /* only on an unordered queue */
     before = q->head;
     while (before->next != c) before = before->next;
     before->next = c->next;
@@ -471,12 +472,12 @@ static void command_retire(lze_Command *c, const lze_Outcome *out) {
   if (c->batch != NULL) c->batch->pending--;
   c->batch = NULL;
   c->next = NULL;
-  c->owners++; /* it is looked at to the end of this function */
+  c->owners++; /* it is used until the end of this function */
   const lze_Outcome doom = c->failure;
   lze_Outcome signal;
   if (c->hosted && out->result != ZE_RESULT_SUCCESS &&
       !ZE_TRY(&signal, zeEventHostSignal, c->event->handle)) {
-    /* Others wait for it: that they cannot be told is worse. */
+    /* Others wait for that event: failing to signal them is worse. */
     out = &signal;
     command_drop_error(c);
   }
@@ -497,7 +498,6 @@ static void command_retire(lze_Command *c, const lze_Outcome *out) {
   lze_command_disown(c);
 }
 
-/* Keep a queue, and its context too, which a default queue does not. */
 void lze_queue_hold(lze_Queue *q) {
   lze_pin(&q->o.context->o);
   lze_pin(&q->o);
@@ -520,9 +520,8 @@ bool lze_command_is_over(const lze_Command *c, const lze_Outcome *out) {
   return lze_is_over(c->device, out);
 }
 
-/* Retire `c`, of which that outcome is final.  What was issued before it on a
-   queue that keeps the order is over too; how each of these went is asked all
-   the same. */
+/* Retire `c`, for which that outcome is final.  Commands issued before it on an
+   ordered queue are over too; the outcome of each is queried anyway. */
 void lze_command_retire_to(lze_Command *c, const lze_Outcome *out) {
   lze_Queue *q = c->queue;
   if (!q->ordered) {
@@ -552,8 +551,8 @@ void lze_command_fail(lze_Command *c, const lze_Outcome *out, int error_ref) {
   lze_command_retire_to(c, out);
 }
 
-/* As lze_command_poll, with what the driver says of a command that is not
-   over. */
+/* lze_command_poll that also returns the driver's outcome for a command that is
+   not over. */
 static bool command_ask(lze_Command *c, lze_Outcome *out) {
   *out = (lze_Outcome){NULL, ZE_RESULT_NOT_READY};
   if (c->status != LZE_PENDING) return true;
@@ -575,7 +574,6 @@ bool lze_command_poll(lze_Command *c) {
   return command_ask(c, &out);
 }
 
-/* Raise that the driver does not tell whether a command is over. */
 _Noreturn void lze_command_untold(lua_State *L, const lze_Command *c,
                                   const lze_Outcome *out) {
   lze_fail(L, c->device->driver, out->result, c->name, out->call, NULL, NULL);

@@ -44,8 +44,8 @@ static lze_Command *copy_append(lua_State *L, lze_Queue *q, const char *name,
   return c;
 }
 
-/* Whether nothing is under way that a copy on the queue comes behind, that goes
-   on in waits alone, or that is to be told of it. */
+/* Returns true if a copy on the queue would not follow other work, no work
+   proceeds only in waits, and no recorder needs a record of the copy. */
 static bool has_nothing_else(const lze_State *S, const lze_Queue *q,
                              const lze_Storage *s) {
   return q->tail == NULL && !q->foreign && !q->batched && s->uses == NULL &&
@@ -53,10 +53,10 @@ static bool has_nothing_else(const lze_State *S, const lze_Queue *q,
          S->works == NULL && S->calling == NULL;
 }
 
-/* Copy between a device storage and memory of the host in one go.  Nothing of
-   Lua runs until it is over, so that this memory stays; that is fair where the
-   device has nothing to do before it.  False where it has, or where the driver
-   does not take such memory. */
+/* Copy between a device storage and host memory in one go.  No Lua code runs
+   until it is over, so the host memory stays valid; this delays no hooks much
+   if the device has nothing to do before it.  Returns false if it has, or if
+   the driver does not accept such memory. */
 static bool direct_move(lua_State *L, lze_Storage *s, size_t offset,
                         char *host, size_t bytes, bool write) {
   lze_Context *context = s->o.context;
@@ -84,7 +84,7 @@ static bool direct_move(lua_State *L, lze_Storage *s, size_t offset,
 }
 
 /* Move bytes between a device storage and host memory at `host`: through a
-   staging buffer, piece by piece, while that cannot be done at once. */
+   staging buffer, piece by piece, until the rest can be copied directly. */
 static void host_move(lua_State *L, int arg, const lze_Buffer *b,
                       size_t offset, char *host, size_t bytes, bool write) {
   int top = lua_gettop(L);
@@ -113,14 +113,15 @@ static void host_move(lua_State *L, int arg, const lze_Buffer *b,
       lze_argerror(L, arg, "the buffer was closed during the wait");
     if (!write) memcpy(host + done, st->pointer, piece);
   }
-  if (staging != NULL) lze_close(&staging->storage->o); /* not garbage */
+  if (staging != NULL) lze_close(&staging->storage->o); /* not left to the
+                                                           collector */
   lua_settop(L, top);
-  /* What wrote this is over, and may have failed. */
+  /* The command that wrote these bytes is over, and may have failed. */
   if (!write && lze_buffer_is_open(b))
     lze_storage_wait(L, s, offset, offset + bytes, false);
 }
 
-/* A copy of the bytes of n elements. [-0, +1] */
+/* [-0, +1] Returns a copy of the bytes of n elements. */
 static const char *buffer_copy_bytes(lua_State *L, int arg,
                                      const lze_Buffer *b, size_t first,
                                      size_t n) {
@@ -139,9 +140,6 @@ static const char *buffer_copy_bytes(lua_State *L, int arg,
   return copy;
 }
 
-/* Host memory with the bytes of n elements: the storage itself, after a
-   wait, for as long as nothing of Lua runs, or a copy of device memory.
-   [-0, +1] keeps that alive. */
 const char *lze_buffer_bytes(lua_State *L, int arg, const lze_Buffer *b,
                              size_t first, size_t n) {
   if (b->storage->usage == LZE_DEVICE)
@@ -151,7 +149,6 @@ const char *lze_buffer_bytes(lua_State *L, int arg, const lze_Buffer *b,
   return n == 0 ? "" : lze_buffer_data(b) + first * b->type->bytes;
 }
 
-/* Put bytes from the host into elements from `first` on. */
 void lze_buffer_put(lua_State *L, int arg, const lze_Buffer *b,
                     size_t first, const char *bytes, size_t n) {
   size_t size = n * b->type->bytes;
@@ -167,7 +164,6 @@ void lze_buffer_put(lua_State *L, int arg, const lze_Buffer *b,
   memcpy(lze_buffer_data(b) + first * b->type->bytes, bytes, size);
 }
 
-/* Raise that n elements from position `at` (from 1) on are too many. */
 void lze_buffer_too_many(lua_State *L, const lze_Buffer *b, int arg,
                          lua_Integer n, lua_Integer at) {
   lze_argerror(L, arg,
@@ -178,7 +174,7 @@ void lze_buffer_too_many(lua_State *L, const lze_Buffer *b, int arg,
                                 (LUAI_UACINT)b->count));
 }
 
-/* Enqueue a fill; NULL when there is nothing to fill. */
+/* Enqueue a fill; returns NULL if there is nothing to fill. */
 lze_Command *lze_fill_append(lua_State *L, lze_Queue *q, bool timed,
                              const lze_Fill *f) {
   if (f->bytes == 0) return NULL;
@@ -214,8 +210,6 @@ void lze_fill_check(lua_State *L, int arg, lze_Fill *f) {
   f->bytes = n * b->type->bytes;
 }
 
-/* Check x, v, i, j from stack index `arg` on and fill on the default queue,
-   or on the one at 1 if `arg` is 2. */
 lze_Command *lze_fill_on(lua_State *L, int arg) {
   lze_check_buffer(L, arg);
   lze_Queue *q = lze_buffer_queue(L, arg);
@@ -242,8 +236,9 @@ bool lze_device_reaches(const lze_DeviceInfo *device, const lze_Storage *s) {
   return s->usage == LZE_HOST || lze_device_peers(device, s->device);
 }
 
-/* Append a copy to the queue, or the default one of the storage's device if
-   that is needed; for a caller that waits for it, q is NULL. */
+/* Append a copy to the queue, or to the default queue of the storage's device
+   if the queue cannot reach it; q is NULL if the caller will wait for the
+   copy. */
 static lze_Command *copy_append_near(lua_State *L, lze_Queue *q, bool timed,
                                      const lze_Storage *s,
                                      const lze_Copy *copy) {
@@ -254,9 +249,6 @@ static lze_Command *copy_append_near(lua_State *L, lze_Queue *q, bool timed,
   return copy_append(L, q, "copy", timed, copy);
 }
 
-/* dst:copy(src[first..]) at element `at` (from 1) of dst, on queue q, which is
-   that of `dst_arg` (lze_buffer_queue_at); NULL for a caller that waits for it.
-   Returns the last command, or NULL when there is nothing to copy. */
 lze_Command *lze_copy_elements(lua_State *L, lze_Queue *q,
                                bool timed, int dst_arg,
                                lze_Buffer *dst, int src_arg,
@@ -271,7 +263,8 @@ lze_Command *lze_copy_elements(lua_State *L, lze_Queue *q,
   if (q != NULL && q->o.context != dst->storage->o.context)
     lze_argerror(L, dst_arg, "buffer of another context than the queue");
   if (s->o.context != dst->storage->o.context) {
-    /* No queue reaches both: through host memory, and not only enqueued. */
+    /* No queue reaches both: copy through host memory, now instead of only
+       enqueueing. */
     const char *p = buffer_copy_bytes(L, src_arg, src, first, n);
     lze_check_buffer(L, dst_arg);
     lze_buffer_put(L, dst_arg, dst, (size_t)at - 1, p, n);
@@ -285,8 +278,8 @@ lze_Command *lze_copy_elements(lua_State *L, lze_Queue *q,
                !lze_device_reaches(device, dst->storage);
   if (overlaps || apart) {
     /* Level Zero does not define overlapping copies, and a queue cannot copy
-       what its device does not reach: go through a third buffer, which the
-       commands keep alive, on queues that reach it and one of the two. */
+       memory that its device does not reach: go through a third buffer, which
+       the commands keep alive, on queues that reach it and one of the two. */
     lze_Buffer *third =
         lze_push_beside(L, dst_arg, apart ? LZE_HOST : LZE_DEVICE, bytes);
     if (!lze_buffer_is_open(src))
@@ -332,8 +325,6 @@ void lze_copy_check(lua_State *L, int arg, lze_Copy *c) {
     lze_argerror(L, arg + 1, "source and destination overlap");
 }
 
-/* Check dst, src, i, j, at from stack index `arg` on and copy on the default
-   queue, or on the one at 1 if `arg` is 2. */
 lze_Command *lze_copy_on(lua_State *L, int arg) {
   lze_Buffer *dst;
   lze_arrays_evaluate(L, arg, arg + 1);

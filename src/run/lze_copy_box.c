@@ -16,10 +16,10 @@
 #include <stdint.h>
 #include <string.h>
 
-/* One side of a copy of a box: where it starts, and how rows and slices of
-   the buffer follow each other, in elements. */
+/* One side of a copy of a box: its start, and the pitches of rows and slices of
+   the buffer, in elements. */
 typedef struct Side {
-  size_t first, last;           /* elements [first, last) it lies in */
+  size_t first, last;           /* it lies in elements [first, last) */
   size_t row, slice;            /* elements from one row, slice, to the next */
 } Side;
 
@@ -48,7 +48,7 @@ void lze_copy_box_triple(lua_State *L, int t, const char *key, bool needed,
   lua_pop(L, 1);
 }
 
-/* A positive integer at field `key`, or `otherwise`. */
+/* Returns the positive integer at field `key`, or `otherwise`. */
 static size_t box_number(lua_State *L, int t, const char *key,
                          size_t otherwise) {
   if (lze_getoption(L, t, key) == LUA_TNIL) {
@@ -99,7 +99,7 @@ static Side box_side(lua_State *L, int t, const char *which, bool is_src,
   return (Side){first, last, width, slice};
 }
 
-/* Where row `i` of a side begins, counted over all its slices. */
+/* Returns the start of row `i` of a side, counted over all its slices. */
 static size_t side_row(const Side *s, const size_t size[3], size_t i) {
   return i / size[1] * s->slice + i % size[1] * s->row;
 }
@@ -111,13 +111,13 @@ typedef struct End {
   Side side;
 } End;
 
-/* The byte of the storage that row `i` begins at. */
+/* Returns the byte of the storage at which row `i` begins. */
 static size_t end_row(const End *e, const size_t size[3], size_t i) {
   return e->offset + (e->side.first + side_row(&e->side, size, i)) * e->bytes;
 }
 
-/* Whether two boxes share a byte of a storage: the rows of each are in order
-   and apart, so that both are gone through side by side. */
+/* Returns true if two boxes share a byte of a storage: the rows of each are in
+   order and disjoint, so both are traversed side by side. */
 static bool boxes_meet(const End *a, const End *b, const size_t size[3]) {
   size_t rows = size[1] * size[2], width = size[0] * a->bytes;
   for (size_t i = 0, j = 0; i < rows && j < rows;) {
@@ -157,9 +157,9 @@ static void box_append(lua_State *L, lze_Queue *q, const End *to,
   lze_end(c);
 }
 
-/* The same where no queue reaches both ends: through host memory, and between
-   contexts not only enqueued.  The buffers at 1 and 2 are looked at again after
-   whatever may close them. */
+/* Copy a box if no queue reaches both ends: through host memory and, between
+   contexts, with a wait.  Checks the buffers at 1 and 2 again after everything
+   that may close them. */
 static void box_stage(lua_State *L, const End *to, const End *from,
                       const size_t size[3]) {
   size_t n = size[0] * size[1] * size[2], bytes = n * to->bytes;
@@ -183,14 +183,14 @@ static void box_stage(lua_State *L, const End *to, const End *from,
   box_append(L, q, to, &tight, size);
 }
 
-/* Whether the rows of a box lie without a gap between them. */
+/* Returns true if the rows of a box lie without a gap between them. */
 static bool side_is_tight(const Side *s, const size_t size[3]) {
   return (s->row == size[0] || size[1] * size[2] == 1) &&
          (s->slice == size[0] * size[1] || size[2] == 1);
 }
 
-/* Read the end of a copy that is at `arg`: of an image its part, of a buffer
-   which elements. */
+/* Read the end of a copy at `arg`: the part of an image, or the elements of a
+   buffer. */
 static lze_ImageEnd image_end(lua_State *L, int arg, const char *which,
                               const size_t size[3], Side *side) {
   bool is_src = arg == 2;
@@ -227,8 +227,9 @@ static bool parts_meet(const lze_Part *a, const lze_Part *b) {
   return true;
 }
 
-/* The same where an image is at 1 or 2.  What Level Zero copies to or from one
-   has no gaps: a box of a buffer that has some goes through another buffer. */
+/* Copy a box if an image is at 1 or 2.  Level Zero copies between images and
+   memory without gaps only: a buffer's box with gaps goes through another
+   buffer. */
 static void image_copy_box(lua_State *L, const size_t size[3]) {
   Side d = {0}, s = {0};
   lze_ImageEnd to = image_end(L, 1, "dst", size, &d);
@@ -250,12 +251,12 @@ static void image_copy_box(lua_State *L, const size_t size[3]) {
   if (gaps->row > UINT32_MAX / es || gaps->slice > UINT32_MAX / es)
     lze_argerror(L, 3, "box: rows and slices are limited to 4 GiB each");
   const lze_Buffer *third = lze_push_beside_image(L, image, n * es);
-  q = lze_image_copy_queue(L, 1); /* which sees that both are still open */
+  q = lze_image_copy_queue(L, 1); /* also checks that both are still open */
   if (!lze_buffer_is_open(third)) luaL_error(L, "the context is closed");
   const lze_ImageEnd middle = {.storage = third->storage};
   const End tight = {third->storage, 0, es, {0, n, size[0], size[0] * size[1]}};
   lze_Storage *end = to_image ? from.storage : to.storage;
-  /* Its first element is counted from its buffer's. */
+  /* Its first element is counted from the start of its buffer. */
   const size_t offset =
       (to_image ? from.offset : to.offset) - gaps->first * es;
   const End spread = {end, offset, es, *gaps};
@@ -270,9 +271,9 @@ static void image_copy_box(lua_State *L, const size_t size[3]) {
 
 /* dst:copy_box(src, box) -> dst: enqueue the copy of a box of rows
    box: size = {width [, height [, depth]]} in elements; src, dst = {x, y, z}:
-   where it starts, {1, 1, 1} when not given; src_width, dst_width: elements
-   from one row of the buffer to the next; src_height, dst_height: rows from
-   one slice to the next; without them the buffer ends where the box does. */
+   the start, {1, 1, 1} by default; src_width, dst_width: elements from one row
+   of the buffer to the next; src_height, dst_height: rows from one slice to the
+   next; without them the buffer ends with the box. */
 int lze_copy_box(lua_State *L) {
   static const char *const keys[] = {"size",      "src",        "dst",
                                      "src_width", "src_height", "dst_width",

@@ -1,7 +1,7 @@
 /*
- * lze_element.c - x[i] of a buffer of structs: a place in it, by whose names
- * its fields are read and written; and of a buffer of vectors: a table with a
- * copy of the vector, through which its lanes are written.
+ * lze_element.c - x[i] of a buffer of structs: a place in it, whose fields are
+ * read and written by name; and of a buffer of vectors: a table with a copy of
+ * the vector, through which its lanes are written.
  * SPDX-License-Identifier: MIT
  */
 #include "base/lze_error.h"
@@ -23,7 +23,8 @@ static Element *check_element(lua_State *L) {
   return lze_check_box(L, 1, lze_element_kind);
 }
 
-/* The buffer of the element at `index`, which is open. [-0, +1] */
+/* [-0, +1] Push the buffer of the element at `index`; raises if it is
+   closed. */
 static lze_Buffer *element_buffer(lua_State *L, int index) {
   luaL_checkstack(L, 2, NULL);
   lua_getiuservalue(L, index, 1);
@@ -33,8 +34,8 @@ static lze_Buffer *element_buffer(lua_State *L, int index) {
   return b;
 }
 
-/* Where bytes of the element at `index` lie, after the work that they wait
-   for: good as long as nothing of Lua's runs. [-0, +1] */
+/* [-0, +1] Returns the address of bytes of the element at `index`, after the
+   work that they wait for: valid until Lua code runs. */
 static char *element_bytes(lua_State *L, int index, size_t offset,
                            size_t bytes, bool write) {
   lze_Buffer *b = element_buffer(L, index);
@@ -67,14 +68,14 @@ void lze_push_element(lua_State *L, int buffer, const lze_Type *type,
 
 /* --- vectors -------------------------------------------------------------- */
 
-/* What the table of a vector has at lze_vector_key; the buffer is its user
-   value 1. */
+/* The value at lze_vector_key in the table of a vector; its user value 1 is the
+   buffer. */
 typedef struct Vector {
   lze_Vector base;
   size_t offset;          /* bytes into the storage */
 } Vector;
 
-/* The registry's metatable of these tables. */
+/* Key in the registry of the metatable of these tables. */
 static const char vector_meta = 0;
 
 void lze_push_vector(lua_State *L, int buffer, const lze_Type *type,
@@ -99,7 +100,7 @@ static Vector *check_vector(lua_State *L) {
   return v;
 }
 
-/* The lane that the key at 2 names, from 0; -1: none. */
+/* Returns the lane that the key at 2 names, from 0, or -1. */
 static int vector_lane(lua_State *L, const Vector *v) {
   int exact;
   lua_Integer i = lua_tointegerx(L, 2, &exact);
@@ -182,7 +183,7 @@ static void open_vectors(lua_State *L) {
 
 /* --- fields --------------------------------------------------------------- */
 
-/* The field that the key at 2 names, or raise. */
+/* Returns the field that the key at 2 names, or raises. */
 static const lze_StructField *check_field(lua_State *L, const Element *e) {
   const lze_StructField *f =
       lua_type(L, 2) == LUA_TSTRING
@@ -197,7 +198,7 @@ static size_t field_bytes(const lze_StructField *f) {
   return (size_t)f->type->bytes * (f->count > 0 ? f->count : 1);
 }
 
-/* Push a field: a struct in a struct is an element, too. */
+/* Push a field: a struct in a struct is also an element. */
 static void element_push_field(lua_State *L, const Element *e,
                                const lze_StructField *f) {
   size_t offset = e->offset + f->offset;
@@ -206,7 +207,8 @@ static void element_push_field(lua_State *L, const Element *e,
     lze_push_element(L, -1, f->type, offset);
     return;
   }
-  /* A copy, because the table of a vector may run a finaliser that closes. */
+  /* A copy, because creating the table of a vector may run a finaliser that
+     closes the buffer. */
   char bytes[LZE_ELEMENT_BYTES];
   memcpy(bytes, element_bytes(L, 1, offset, field_bytes(f), false),
          field_bytes(f));
@@ -256,7 +258,7 @@ static int element_pairs(lua_State *L) {
   return 3;
 }
 
-/* Add the value at p, with all that is in it; an array where count is not 0. */
+/* Add the value at p, with all its parts; an array if count is not 0. */
 static void add_value(lua_State *L, luaL_Buffer *b, const lze_Type *type,
                       uint32_t count, const char *p);
 
@@ -297,7 +299,7 @@ void lze_type_add(lua_State *L, luaL_Buffer *b, const lze_Type *type,
   add_value(L, b, type, 0, p);
 }
 
-/* Never waits and never raises. */
+/* Never waits or raises. */
 static int element_tostring(lua_State *L) {
   const Element *e = check_element(L);
   char bytes[LZE_ELEMENT_BYTES];

@@ -1,5 +1,5 @@
 /*
- * lze_event.c - events as a script sees them.
+ * lze_event.c - the events of a script.
  * SPDX-License-Identifier: MIT
  */
 #include "run/lze_queue.h"
@@ -94,15 +94,15 @@ static lze_Command *event_check(lua_State *L) {
   return c;
 }
 
-/* The command of the event at 1, given to the device if it has not been, so
-   that a caller who polls will see it done. */
+/* Returns the command of the event at 1, after submitting it to the device, so
+   that a caller that polls will see it done. */
 static lze_Command *event_submitted(lua_State *L) {
   lze_Command *c = event_check(L);
   if (c->status == LZE_PENDING && !c->submitted) lze_queue_flush(c->queue);
   return c;
 }
 
-/* Go on with what has parts on the host; `awaited` and `began` as for the
+/* Continue work with parts on the host; `awaited` and `began` as for the
    steps. */
 static void event_advance(lua_State *L, const lze_Command *awaited,
                           uint64_t began) {
@@ -111,8 +111,8 @@ static void event_advance(lua_State *L, const lze_Command *awaited,
   if (S->runs != NULL) S->hosted->advance(L);
 }
 
-/* ev:done() -> boolean, without waiting; a failed command is done.  Raises what
-   the driver says when it does not tell. */
+/* ev:done() -> boolean, without waiting; a failed command is done.  Raises the
+   driver's error if the query fails. */
 static int event_done(lua_State *L) {
   lze_Command *c = event_submitted(L);
   event_advance(L, NULL, 0);
@@ -121,15 +121,16 @@ static int event_done(lua_State *L) {
   return 1;
 }
 
-/* ev:wait([seconds]) -> boolean: whether it is done in that time. */
+/* ev:wait([seconds]) -> boolean: true if it is done in that time. */
 static int event_wait(lua_State *L) {
   lze_Command *c = event_check(L);
   lua_pushboolean(L, lze_command_wait(L, c, lze_check_deadline(L, 2)));
   return 1;
 }
 
-/* ev:time() -> {queued_ns, start_ns, end_ns, kernel_ns}, after a wait. The
-   clock is CLOCK_MONOTONIC; of a split launch, first start to last end. */
+/* ev:time() -> {queued_ns, start_ns, end_ns, kernel_ns}, after a wait.  The
+   clock is CLOCK_MONOTONIC; for a split launch, from first start to last
+   end. */
 static int event_time(lua_State *L) {
   lze_command_wait(L, event_check(L), UINT64_MAX);
   lua_createtable(L, 0, 4);
@@ -157,8 +158,8 @@ static int event_fd(lua_State *L) {
   return 1;
 }
 
-/* Stack: the event, the function to yield with.  The context is when it
-   began. */
+/* Stack: the event, the function to yield with.  The continuation's context is
+   the time at which it began. */
 static int event_await_more(lua_State *L, int status, lua_KContext context) {
   (void)status;
   lua_settop(L, 2);
@@ -168,7 +169,7 @@ static int event_await_more(lua_State *L, int status, lua_KContext context) {
     event_advance(L, event_check(L), (uint64_t)context);
     c = event_check(L);
     if (lze_command_check(L, c)) break;
-    /* A hook of this coroutine's own runs in the call. */
+    /* A hook set in this coroutine runs in the call below. */
     if (lua_gethook(L) == NULL && lze_run_hook(L) != LUA_OK)
       return lua_error(L);
     lua_pushvalue(L, 2);
@@ -181,9 +182,9 @@ static int event_await_more(lua_State *L, int status, lua_KContext context) {
 }
 
 /* ev:await([yield]) -> true
-   Calls yield(ev), by default lze.yield, until the command is over; waits
-   where it cannot yield.  Raises the command's failure, and what the driver
-   says when it does not tell. */
+   Calls yield(ev), by default lze.yield, until the command is over; waits if it
+   cannot yield.  Raises the command's failure, or the driver's error if the
+   query fails. */
 static int event_await(lua_State *L) {
   lua_settop(L, 2);
   lze_Command *c = event_check(L);
@@ -240,10 +241,10 @@ static int field_command(lua_State *L) {
 static int field_event_handle(lua_State *L) {
   lze_Command *c = event_submitted(L);
   if (c->event != NULL) {
-    c->exposed = true; /* not reset for another before this object is gone */
+    c->exposed = true; /* not reused before this object is gone */
     lua_pushlightuserdata(L, c->event->handle);
   } else
-    lua_pushnil(L); /* over, and its native event serves another command */
+    lua_pushnil(L); /* over; its native event serves another command */
   return 1;
 }
 
@@ -266,7 +267,7 @@ static const lze_Field event_fields[] = {{"command", field_command},
                                          {"handle", field_event_handle},
                                          {NULL, NULL}};
 
-/* What lze.yield is where there is no coroutine library. */
+/* The default lze.yield if there is no coroutine library. */
 static int plain_yield(lua_State *L) { return lua_yield(L, 0); }
 
 void lze_open_event(lua_State *L) {

@@ -9,13 +9,13 @@
 
 #include <stdlib.h>
 
-/* Events come from the driver in pools of so many. */
+/* Events of the driver are created in pools of this size. */
 enum { POOL_EVENTS = 64 };
 
 typedef struct lze_EventPool {
   struct lze_EventPool *next;
   ze_event_pool_handle_t handle;
-  uint32_t count;               /* of events made */
+  uint32_t count;               /* of events created */
   lze_EventSlot slots[POOL_EVENTS];
 } lze_EventPool;
 
@@ -70,8 +70,8 @@ void lze_event_untake(lze_Context *context, lze_EventSlot *slot) {
   context->free_events[slot->timed] = slot;
 }
 
-/* One that stays signalled would end the next command before its time, so it
-   is not used again; its pool destroys it. */
+/* An event that stays signalled would end the next command too early, so it is
+   not reused; its pool destroys it. */
 void lze_event_give(lze_Context *context, lze_EventSlot *slot) {
   if (ZE(zeEventHostReset, slot->handle) == ZE_RESULT_SUCCESS)
     lze_event_untake(context, slot);
@@ -89,9 +89,9 @@ void lze_events_destroy(lze_Context *context) {
   context->free_events[0] = context->free_events[1] = NULL;
 }
 
-/* Device ticks as nanoseconds: cycles per second with the structure type
-   that lze_loader.c asks with.  Multiplied as doubles: exact enough for
-   2^53 ns, which is 104 days. */
+/* Convert device ticks to nanoseconds: lze_loader.c queries the timer
+   resolution with the structure type that returns cycles per second.
+   Multiplied as doubles: exact enough for 2^53 ns, which is 104 days. */
 static uint64_t ticks_ns(const lze_DeviceInfo *d, uint64_t ticks) {
   uint64_t frequency = d->props.timerResolution;
   if (frequency == 0 || frequency == 1000000000u) return ticks;
@@ -103,10 +103,9 @@ static uint64_t ticks_mask(const lze_DeviceInfo *d) {
   return bits == 0 || bits >= 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1;
 }
 
-/* See that the context's clock is that of a device, and no older than the time
-   in which clocks run apart by what matters.  Between the two readings that
-   are one moment a busy machine may do something else: of three such pairs the
-   closest counts. */
+/* Ensure that the context's clock is that of the device, and too recent to have
+   drifted by a relevant amount.  A busy machine may do other work between the
+   two readings that should be one moment: of three pairs the closest counts. */
 static bool clock_read(lze_Context *context, const lze_DeviceInfo *device) {
   enum { AGE_NS = 10000000, CLOSE_NS = 2000 };
   uint64_t before = lze_now_ns(), after, ticks, unused;
@@ -115,7 +114,7 @@ static bool clock_read(lze_Context *context, const lze_DeviceInfo *device) {
     return true;
   uint64_t closest = UINT64_MAX;
   for (int i = 0; i < 3 && closest > CLOSE_NS; i++, before = after) {
-    /* The driver's host clock may be another one. */
+    /* The driver's host clock may be a different one. */
     if (ZE(zeDeviceGetGlobalTimestamps, device->handle, &unused, &ticks) !=
         ZE_RESULT_SUCCESS)
       return false;

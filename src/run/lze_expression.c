@@ -1,6 +1,5 @@
 /*
- * lze_expression.c - arrays as C sees them, and when their expressions are
- * evaluated.
+ * lze_expression.c - arrays in C, and when their expressions are evaluated.
  * SPDX-License-Identifier: MIT
  */
 #include "base/lze_error.h"
@@ -15,7 +14,7 @@ void lze_keep_array_metatable(lua_State *L) {
   lua_rawsetp(L, LUA_REGISTRYINDEX, &lze_array_key);
 }
 
-/* Push a function of the arrays' metatable. [-0, +1] */
+/* [-0, +1] Push a function of the arrays' metatable. */
 static void array_push_function(lua_State *L, const char *name) {
   luaL_checkstack(L, 6, NULL);
   lua_rawgetp(L, LUA_REGISTRYINDEX, &lze_array_key);
@@ -55,8 +54,9 @@ void lze_arrays_evaluate(lua_State *L, int first, int last) {
   }
 }
 
-/* A write that Lua code makes meanwhile settles what is left, too.  Readers
-   that are added after the last look at them ask again. */
+/* A write by Lua code during the evaluation settles the remaining expressions,
+   too.  If a reader was added after the last pass, `asked` has changed and
+   another pass follows. */
 static int storage_settle(lua_State *L) {
   lze_Storage *s = lua_touserdata(L, 1);
   uint64_t asked;
@@ -70,8 +70,8 @@ static int storage_settle(lua_State *L) {
   return 0;
 }
 
-/* Where evaluation raises, the storage is awaited as before.  Anything that
-   takes memory may run a finaliser that closes it. */
+/* If evaluation raises, the storage is still awaited.  Anything that allocates
+   may run a finaliser that closes it. */
 int lze_storage_try_settle(lua_State *L, lze_Storage *s) {
   if (!s->awaited) return LUA_OK;
   luaL_checkstack(L, 3, NULL);

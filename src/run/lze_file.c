@@ -15,16 +15,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A userdata; what is not used is -1 or "". */
+/* A userdata; unused members are -1 or "". */
 typedef struct File {
   int descriptor;
-  char temporary[PATH_MAX]; /* to be renamed, or else removed */
-  char path[PATH_MAX];      /* where it is to be */
+  char temporary[PATH_MAX]; /* will be renamed, or else removed */
+  char path[PATH_MAX];      /* the file's final path */
 } File;
 
-static const char file_key; /* of the metatable */
+static const char file_key; /* of the metatable in the registry */
 
-/* Raise what the system says of a call on a file. */
+/* Raise the system's error for a call on a file. */
 static int file_fail(lua_State *L, const char *call, const char *path,
                      int error) {
   if (error == 0) error = EIO;
@@ -46,7 +46,7 @@ static int file_gc(lua_State *L) {
   return 0;
 }
 
-/* A file that is not open yet. [-0, +1] */
+/* [-0, +1] Push a file that is not open yet. */
 static File *file_push(lua_State *L, const char *path) {
   const size_t length = strlen(path);
   File *f = lua_newuserdatauv(L, sizeof *f, 0);
@@ -68,7 +68,7 @@ static File *file_push(lua_State *L, const char *path) {
   return f;
 }
 
-/* One for the path at 1. [-0, +1] */
+/* [-0, +1] Push a file for the path at 1. */
 static File *file_new(lua_State *L) {
   size_t length;
   const char *path = luaL_checklstring(L, 1, &length);
@@ -77,7 +77,7 @@ static File *file_new(lua_State *L) {
   return file_push(L, path);
 }
 
-/* Open a file to read it; returns an errno if that is not possible. */
+/* Open a file for reading; returns an errno if that fails. */
 static int file_open_to_read(File *f, struct stat *st) {
   f->descriptor = open(f->path, O_RDONLY | O_CLOEXEC);
   if (f->descriptor < 0 || fstat(f->descriptor, st) != 0) return errno;
@@ -102,7 +102,7 @@ static int file_open(lua_State *L) {
   return 2;
 }
 
-/* Open a new file beside the one that it is to replace. */
+/* Open a new file in the directory of the one that it will replace. */
 static void file_open_temporary(lua_State *L, File *f, const struct stat *old) {
   const char *slash = strrchr(f->path, '/');
   int length = slash == NULL ? 0 : (int)(slash - f->path) + 1;
@@ -122,9 +122,9 @@ static void file_open_temporary(lua_State *L, File *f, const struct stat *old) {
     file_fail(L, "fchmod", f->path, errno);
 }
 
-/* Make the path that of what its links point to, which need not be there. */
+/* Replace the path by the target of its links, which need not exist. */
 static void file_follow(lua_State *L, File *f) {
-  for (int i = 0; i < 40; i++) { /* as Linux does */
+  for (int i = 0; i < 40; i++) { /* the limit of Linux */
     char target[PATH_MAX];
     ssize_t n = readlink(f->path, target, sizeof target);
     if (n < 0) return;
@@ -144,7 +144,8 @@ static int file_create(lua_State *L) {
   bool there = stat(f->path, &st) == 0;
   if (there && S_ISDIR(st.st_mode))
     return file_fail(L, "open", f->path, EISDIR);
-  if (there && !S_ISREG(st.st_mode)) { /* a terminal or a pipe: as it is */
+  if (there && !S_ISREG(st.st_mode)) { /* a terminal or a pipe: written
+                                          directly */
     f->descriptor = open(f->path, O_WRONLY | O_CLOEXEC);
     if (f->descriptor < 0) return file_fail(L, "open", f->path, errno);
     return 1;
@@ -231,7 +232,7 @@ static int file_write(lua_State *L) {
   return 0;
 }
 
-/* Turn round the order of each `width` bytes. */
+/* Reverse the order of each `width` bytes. */
 static void swap_bytes(char *p, size_t bytes, size_t width) {
   for (char *end = p + bytes; p < end; p += width)
     for (size_t i = 0; i < width / 2; i++) {
@@ -294,7 +295,7 @@ static void put_big(unsigned char *p, uint32_t v) {
   for (int i = 0; i < 4; i++) p[i] = (unsigned char)(v >> (24 - 8 * i));
 }
 
-/* PNG's CRC-32 of more bytes. */
+/* Update PNG's CRC-32 with more bytes. */
 static uint32_t crc_add(uint32_t crc, const uint32_t *table,
                         const unsigned char *p, size_t n) {
   while (n-- > 0) crc = table[(crc ^ *p++) & 255] ^ crc >> 8;
@@ -320,7 +321,7 @@ static void picture_chunk(lua_State *L, const File *f, const char *kind,
   file_put(L, f, (const char *)tail, sizeof tail);
 }
 
-/* zlib's form of n bytes in blocks that are stored as they are. */
+/* Write n bytes in zlib's format, in stored blocks. */
 static size_t deflate_stored(unsigned char *to, const unsigned char *from,
                              size_t n) {
   unsigned char *p = to;
@@ -347,7 +348,7 @@ static size_t deflate_stored(unsigned char *to, const unsigned char *from,
   return (size_t)(p + 4 - to);
 }
 
-/* The same by the system's zlib; 0 where there is none. */
+/* Compress with the system's zlib; returns 0 if it is missing. */
 static size_t deflate_zlib(unsigned char *to, size_t room,
                            const unsigned char *from, size_t n) {
   void *library = dlopen("libz.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -373,7 +374,8 @@ static int file_picture(lua_State *L) {
   unsigned char *packed = lua_newuserdatauv(L, room, 0);
   const lze_Buffer *b = lze_check_buffer(L, 2);
   const char *p = lze_buffer_bytes(L, 2, b, 0, (size_t)b->count);
-  for (size_t y = 0; y < height; y++) { /* each begins with its filter: none */
+  for (size_t y = 0; y < height; y++) { /* each begins with its filter: none
+                                           (0) */
     lines[y * (row + 1)] = 0;
     memcpy(lines + y * (row + 1) + 1, p + y * row, row);
   }

@@ -7,18 +7,18 @@
 
 #include "base/lze_guard.h"
 
-/* [-0, +1] a table of functions for lua/array_file.lua.  A file has no methods;
-   it is closed by its end as a to-be-closed variable or when it is collected.
-   What the system refuses is raised as an error object.
-     open(path) -> file, its size or nil where that is not a plain file
+/* [-0, +1] Push a table of functions for lua/array_file.lua.  A file has no
+   methods; it is closed at its end as a to-be-closed variable or when it is
+   collected.  Errors of the system are raised as error objects.
+     open(path) -> file, its size or nil if it is not a plain file
      read(file, n) -> string of n bytes, fewer at the end
      load(file, buffer, swap, truth) -> how many bytes the file lacks:
-       all elements of the buffer, straight into its storage; of each `swap`
-       bytes the order is turned round (1: none); with `truth` bytes that are
+       reads all elements of the buffer directly into its storage; reverses the
+       order of each `swap` bytes (1: no change); with `truth` bytes that are
        not 0 become 1
-     create(path) -> file: what is written becomes visible under that name, in
-       place of an older file, only when it is all there:
-     commit(file).  A file closed before leaves nothing.
+     create(path) -> file: the data becomes visible under that name, in place
+       of an older file, only when it is complete:
+     commit(file).  A file closed before that leaves nothing.
      write(file, string), save(file, buffer)
      picture(file, buffer, width, height, channels, compress): a PNG of bytes
      size(type) -> bytes of an element
@@ -26,11 +26,11 @@
    load and save let hooks run between pieces. */
 void lze_push_file_functions(lua_State *L);
 
-/* Returns true if the rest of a file is to be read that starts with these
-   LZE_FILE_START bytes. */
+/* Returns true if a file that starts with these LZE_FILE_START bytes should be
+   read to its end. */
 enum { LZE_FILE_START = 20 };
 typedef bool lze_FileStart(const char *bytes);
-/* Push the bytes of a file, which may be a pipe: those at its start alone if
+/* Push the bytes of a file, which may be a pipe: only the bytes at its start if
    `good` returns false for them.  Returns an errno, and pushes nothing, if the
    file cannot be opened.  Lets hooks run between pieces. */
 int lze_push_file(lua_State *L, const char *path, lze_FileStart *good);

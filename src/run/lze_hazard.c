@@ -1,5 +1,5 @@
 /*
- * lze_hazard.c - which commands conflict, and so wait for which.
+ * lze_hazard.c - conflicts between commands, and the waits they cause.
  * SPDX-License-Identifier: MIT
  */
 #include "run/lze_command.h"
@@ -23,8 +23,8 @@ static bool use_conflicts(const lze_Use *u, size_t first, size_t last,
   return (write || u->write) && u->first < last && first < u->last;
 }
 
-/* Whatever waits for `newer` has waited for `older` too.  A run that goes on
-   after a callback is linked again, behind later ones. */
+/* Returns true if every command that waits for `newer` also waits for `older`.
+   A run that continues after a callback is linked again, behind later ones. */
 static bool use_covers(const lze_Use *newer, const lze_Use *older) {
   return newer->command->queue == older->command->queue &&
          newer->command->queue->ordered &&
@@ -46,7 +46,8 @@ void lze_use_link(lze_Use *u) {
   u->linked = true;
 }
 
-/* Add what a command waits for to what a search is to look at, once each. */
+/* Add the commands that a command waits for to the list of a search, once
+   each. */
 static void command_find_waits(const lze_Command *c, uint64_t mark,
                                lze_Command **found) {
   for (uint32_t i = 0; i < c->wait_count; i++) {
@@ -86,8 +87,8 @@ bool lze_command_is_later(const lze_Command *c) {
   return calling != NULL;
 }
 
-/* Whether every storage that `old` still stands for is used again by `c`,
-   which comes after it in a queue in order: then no caller will need to know
+/* Returns true if `c`, which comes after `old` in an ordered queue, uses every
+   storage again that `old` is still linked to: then no caller will need to know
    when `old` alone is over. */
 static bool command_is_covered(const lze_Command *old, const lze_Command *c) {
   for (uint32_t i = 0; i < old->use_count; i++) {
@@ -105,7 +106,7 @@ static bool command_is_covered(const lze_Command *old, const lze_Command *c) {
 bool lze_queue_is_later(const lze_Queue *q) {
   if (q->o.context->state->calling == NULL || q->tail == NULL) return false;
   if (q->ordered) return lze_command_is_later(q->tail);
-  /* A device may keep the order all the same. */
+  /* A device may keep the order anyway. */
   const lze_Command *c = q->head;
   while (c != NULL && !lze_command_is_later(c)) c = c->next;
   return c != NULL;
@@ -120,7 +121,8 @@ void lze_command_order(lua_State *L, lze_Command *c) {
     if (!*old->lazy && !lze_command_mark(old, &out))
       lze_command_refuse(L, c, &out);
   }
-  /* Where the driver does not keep a list in order, each waits for the last. */
+  /* If the driver does not keep a list in order, each command waits for the
+     last. */
   if (q->ordered && !q->native_order && q->tail != NULL)
     lze_command_after(L, c, q->tail);
   lze_Outcome out;
@@ -130,7 +132,7 @@ void lze_command_order(lua_State *L, lze_Command *c) {
 bool lze_command_meet(lze_Command *c, lze_Outcome *out) {
   const lze_Queue *q = c->queue;
   if (!q->hazards) return true;
-  const lze_Queue *kept = q->ordered ? q : NULL; /* in order as it is */
+  const lze_Queue *kept = q->ordered ? q : NULL; /* already in order */
   for (uint32_t i = 0; i < c->use_count; i++) {
     const lze_Use *mine = &c->uses[i];
     for (lze_Use *u = mine->storage->uses; u != NULL; u = u->next)
@@ -154,7 +156,7 @@ bool lze_command_resume(lze_Command *c, lze_Outcome *out) {
   for (uint32_t i = 0; i < c->use_count && good; i++) {
     const lze_Use *mine = &c->uses[i];
     for (lze_Use *u = mine->storage->uses; u != NULL && good; u = u->next) {
-      /* What was issued after the run comes after it. */
+      /* Commands issued after the run also run after it. */
       if (use_conflicts(u, mine->first, mine->last, mine->write) &&
           u->command->serial <= c->serial &&
           !lze_command_follows(u->command, c))
@@ -165,7 +167,6 @@ bool lze_command_resume(lze_Command *c, lze_Outcome *out) {
   return good;
 }
 
-/* A pending command that conflicts, or NULL. */
 lze_Command *lze_storage_conflict(lze_Storage *s, size_t first, size_t last,
                                   bool write) {
   for (lze_Use *u = s->uses; u != NULL; u = u->next)
@@ -181,7 +182,7 @@ bool lze_storage_pending(lua_State *L, lze_Storage *s, size_t first,
   lze_State *S = s->o.context->state;
   if (S->works != NULL) S->steps->advance(S, NULL, 0);
   while ((c = lze_storage_conflict(s, first, last, write)) != NULL) {
-    if (!c->submitted) lze_queue_flush(c->queue); /* or it would stay so */
+    if (!c->submitted) lze_queue_flush(c->queue); /* or it would stay pending */
     if (!(L != NULL ? lze_command_check(L, c) : lze_command_poll(c)))
       return true;
   }
@@ -189,7 +190,8 @@ bool lze_storage_pending(lua_State *L, lze_Storage *s, size_t first,
 }
 
 bool lze_queue_delays(lze_Queue *q, const lze_Copy *copy) {
-  /* What has to wait for the newest waits for all of them anyway. */
+  /* A copy that must wait for the newest command waits for all of them
+     anyway. */
   while (q->tail != NULL &&
          lze_storage_conflict(copy->to, copy->to_offset,
                           copy->to_offset + copy->bytes, true) != q->tail &&

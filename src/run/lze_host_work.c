@@ -1,5 +1,5 @@
 /*
- * lze_host_work.c - work of the host's among the commands.
+ * lze_host_work.c - host work among the commands.
  * SPDX-License-Identifier: MIT
  */
 #include "run/lze_host_work.h"
@@ -18,26 +18,28 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* A wait asks again at once for so long, as what another process copies takes
-   less than waking up does; then it sleeps from step to step, a part of the
-   time that nothing has happened, so that it is late by no more. */
+/* A wait polls without sleeping for SPIN_NS, because copies by another process
+   take less time than waking up; then it sleeps between steps, for a fraction
+   of the time since the last progress, so that it is late by no more than that
+   fraction. */
 #define SPIN_NS 1000000u
-#define ALONE_NS 20000u /* so long before others are let in between */
+#define ALONE_NS 20000u /* after this time it yields the core between polls */
 #define SLEEP_PART 16
 #define SLEEP_MOST_NS 500000u
 
-/* A step that takes longer than a look has moved something. */
+/* A step that takes longer than a poll has made progress. */
 #define LOOK_NS 1000u
 
 struct lze_HostWork {
   struct lze_HostWork *next;
-  lze_Command *command;         /* owned; NULL if it uses nothing of lze's */
-  lze_EventSlot *event;         /* kept for it, until it is left pending */
+  lze_Command *command;         /* owned; NULL if it uses no buffer of lze */
+  lze_EventSlot *event;         /* reserved for it, until the work is left
+                                   pending */
   lze_State *state;
-  uint64_t record;              /* of a profile; 0: none records */
+  uint64_t record;              /* of a profile, or 0 */
   uint64_t start_ns;            /* 0 until it has begun */
   bool begun;
-  bool awaited;                 /* by who frees it */
+  bool awaited;                 /* a wait for it will free it */
   int status;
   lze_WorkSpec spec;
   lze_WorkFailure failure;
@@ -45,7 +47,7 @@ struct lze_HostWork {
 
 /* --- steps -------------------------------------------------------------- */
 
-/* Whether all is over that it must wait for. */
+/* Returns true if everything is over that it must wait for. */
 static bool work_is_free(const struct lze_HostWork *w) {
   const lze_Command *c = w->command;
   for (uint32_t i = 0; c != NULL && i < c->wait_count; i++)
@@ -62,7 +64,7 @@ static void work_step(struct lze_HostWork *w, uint64_t now) {
   w->status = w->spec.step(w->spec.userdata, &w->failure);
 }
 
-/* It is over: its record says what it was. */
+/* Complete the record of a work that is over. */
 static void work_record(const struct lze_HostWork *w) {
   char text[96] = "", name[128];
   size_t bytes = 0;
@@ -73,14 +75,14 @@ static void work_record(const struct lze_HostWork *w) {
                        w->status != LZE_WORK_DONE);
 }
 
-/* It is used for ever. */
+/* Leak a storage: it is used for ever. */
 static void storage_leave(lze_Storage *s) {
   s->o.context->state->stranded = true;
   lze_pin(&s->o.context->o);
   lze_pin(&s->o);
 }
 
-/* What it uses is used for ever. */
+/* Leak everything that the work uses. */
 static void work_leave(const struct lze_HostWork *w) {
   const lze_Command *c = w->command;
   lze_leave(w->spec.userdata);
@@ -90,7 +92,7 @@ static void work_leave(const struct lze_HostWork *w) {
   for (uint32_t i = 0; i < c->use_count; i++) storage_leave(c->uses[i].storage);
 }
 
-/* It is over, and on no list any more. */
+/* End a work that is over and unlinked. */
 static void work_end(struct lze_HostWork *w, uint64_t now) {
   lze_Command *c = w->command;
   lze_Outcome out = {NULL, ZE_RESULT_SUCCESS};
@@ -114,7 +116,7 @@ static void work_end(struct lze_HostWork *w, uint64_t now) {
   if (!w->awaited) free(w);
 }
 
-/* The link to what comes after a work, which is ended if it is over. */
+/* Returns the link to the next work, after ending this one if it is over. */
 static struct lze_HostWork **work_pass(struct lze_HostWork **link,
                                        uint64_t now) {
   struct lze_HostWork *w = *link;
@@ -124,8 +126,8 @@ static struct lze_HostWork **work_pass(struct lze_HostWork **link,
   return link;
 }
 
-/* Take a step of all that has begun, and begin what can; whether anything
-   happened.  The clock goes on. */
+/* Run a step of each work that has begun, and begin those works that can begin;
+   returns true if there was progress.  Updates the clock. */
 static bool works_advance(lze_State *S, uint64_t *now) {
   bool moved = false;
   struct lze_HostWork **link = &S->works, *w;
@@ -139,15 +141,17 @@ static bool works_advance(lze_State *S, uint64_t *now) {
   return moved;
 }
 
-/* Whether a wait for `c`, NULL for none, waits for w. */
+/* Returns true if a wait for `c`, or for the work without a command if c is
+   NULL, waits for w. */
 static bool work_is_needed(const struct lze_HostWork *w, const lze_Command *c) {
   if (c == NULL) return w->awaited;
   return w->command != NULL && lze_command_follows(c, w->command);
 }
 
-/* Tell those that have begun that a wait needs them: for `c` or, with NULL, for
-   the one that has no command.  What has not begun begins in turn: where such a
-   one is needed, what the first of them waits for is needed, too. */
+/* Notify works that have begun that a wait needs them: for `c` or, with NULL,
+   for the work without a command.  The other works begin in turn: if one of
+   them is needed, the works that the first of them waits for are needed,
+   too. */
 static void works_tell(lze_State *S, const lze_Command *c, uint64_t began,
                        uint64_t now) {
   struct lze_HostWork **link = &S->works, *w, *first = S->works;
@@ -181,7 +185,8 @@ static uint64_t works_pause(lze_State *S, const lze_Command *awaited,
   if (moved) times->moved_ns = times->now_ns;
   uint64_t idle = times->now_ns - times->moved_ns;
   if (idle < SPIN_NS) {
-    if (idle > ALONE_NS) sched_yield(); /* who is waited for may have no core */
+    if (idle > ALONE_NS) sched_yield(); /* the awaited process may need this
+                                           core */
     return 0;
   }
   return idle / SLEEP_PART < SLEEP_MOST_NS ? idle / SLEEP_PART : SLEEP_MOST_NS;
@@ -254,7 +259,7 @@ int lze_host_copy(lze_Queue *q, lze_EventSlot **slot, void *to,
 
 /* --- issue -------------------------------------------------------------- */
 
-/* Wait for one without a command. */
+/* Wait for a work without a command. */
 static void work_await(lua_State *L, lze_State *S, struct lze_HostWork *w) {
   lze_WaitTimes times = times_begin();
   int status = LUA_OK;
@@ -267,7 +272,8 @@ static void work_await(lua_State *L, lze_State *S, struct lze_HostWork *w) {
     times.now_ns = lze_now_ns();
   }
   w->awaited = false;
-  if (w->status == LZE_WORK_PENDING) lua_error(L); /* it goes on without */
+  if (w->status == LZE_WORK_PENDING) lua_error(L); /* it continues without the
+                                                      wait */
   if (w->status != LZE_WORK_DONE && status == LUA_OK) {
     lze_WorkFailure failure = w->failure;
     const char *name = w->spec.name;
@@ -278,7 +284,8 @@ static void work_await(lua_State *L, lze_State *S, struct lze_HostWork *w) {
   if (status != LUA_OK) lua_error(L);
 }
 
-/* The open buffers that the work uses, all of one context; raises. */
+/* Returns the context of the open buffers that the work uses; raises if one is
+   closed or they differ in context. */
 static lze_Context *work_buffers(lua_State *L, const lze_WorkSpec *spec,
                                  const lze_Buffer **b) {
   lze_Context *context = NULL;
@@ -311,19 +318,20 @@ static struct lze_HostWork *work_new(lze_State *S, const lze_WorkSpec *spec) {
   return w;
 }
 
-/* Nothing has seen its command. */
+/* Abort a command that nothing has seen. */
 static void work_abort(struct lze_HostWork *w) {
   lze_event_untake(w->command->context, w->event);
   lze_abort(w->command);
   w->command = NULL;
 }
 
-/* The end of a buffer in its storage. */
+/* Returns the end of a buffer in its storage. */
 static size_t buffer_end(const lze_Buffer *b) {
   return b->offset + (size_t)b->count * b->type->bytes;
 }
 
-/* Whether nothing pending must come before a work that uses these. */
+/* Returns true if no pending command must precede a work that uses these
+   buffers. */
 static bool work_meets_none(const lze_WorkSpec *spec, const lze_Buffer **b) {
   for (int i = 0; i < spec->count; i++)
     if (lze_storage_conflict(b[i]->storage, b[i]->offset, buffer_end(b[i]),
@@ -332,7 +340,7 @@ static bool work_meets_none(const lze_WorkSpec *spec, const lze_Buffer **b) {
   return true;
 }
 
-/* What a command of the work needs; false with the outcome. */
+/* Create a command for the work; false with the outcome. */
 static bool work_begin(struct lze_HostWork *w, lze_Queue *q,
                        const lze_Buffer **b, uint64_t now, lze_Outcome *out) {
   *out = LZE_NO_MEMORY;
@@ -356,11 +364,12 @@ static bool work_begin(struct lze_HostWork *w, lze_Queue *q,
   return false;
 }
 
-/* Steps of a work that comes after nothing and is waited for: most is over
-   before anybody could ask for its command, which is made when it is not. */
+/* Run steps of a work that follows nothing and is waited for: most are over
+   before any other code could need its command, which is created only if the
+   work takes longer. */
 static void work_alone(struct lze_HostWork *w, lze_Queue *q,
                        const lze_Buffer **b, uint64_t now) {
-  lze_Outcome unused; /* it goes on alone then */
+  lze_Outcome unused; /* then it continues alone */
   work_step(w, now);
   while (w->status == LZE_WORK_PENDING) {
     now = lze_now_ns();
@@ -374,7 +383,7 @@ static void work_alone(struct lze_HostWork *w, lze_Queue *q,
   for (int i = 0; i < w->spec.count; i++) storage_leave(b[i]->storage);
 }
 
-/* What was done at once needs no command. */
+/* A work that is done at once needs no command. */
 static void work_forget(struct lze_HostWork *w) {
   lze_State *S = w->state;
   if (w->status == LZE_WORK_LEFT) work_leave(w);
@@ -409,7 +418,7 @@ void lze_host_work(lua_State *L, const lze_WorkSpec *spec, bool wait) {
   lze_check_memory(L, w != NULL);
   uint64_t now = lze_now_ns();
   works_advance(S, &now);
-  bool first = true; /* nothing before it has still to begin */
+  bool first = true; /* every work before it has begun */
   for (const struct lze_HostWork *o = S->works; o != NULL; o = o->next)
     first = first && o->begun;
   /* A profile shows each wait. */
@@ -441,14 +450,14 @@ void lze_host_work(lua_State *L, const lze_WorkSpec *spec, bool wait) {
   lze_Command *c = w->command;
   if (c != NULL) {
     c->event = w->event;
-    lze_command_own(c); /* the work does */
+    lze_command_own(c); /* owned by the work */
     lze_end(c);
   }
   if (e != NULL) {
     e->command = c;
     lze_command_own(c);
   }
-  if (w->status != LZE_WORK_PENDING) { /* waiting for it tells why */
+  if (w->status != LZE_WORK_PENDING) { /* a wait for it raises the reason */
     work_end(w, lze_now_ns());
     return;
   }

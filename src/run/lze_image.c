@@ -1,5 +1,5 @@
 /*
- * lze_image.c - images and samplers: what they may be, and making them.
+ * lze_image.c - images and samplers: formats, limits and creation.
  * SPDX-License-Identifier: MIT
  */
 #include "run/lze_image.h"
@@ -19,8 +19,8 @@
 
 #define S(name) ZE_IMAGE_FORMAT_SWIZZLE_##name
 
-/* Orders of channels, how many there are and what a kernel is given as x, y, z
-   and w, R being the first in memory. */
+/* Orders of channels: their number, and what a kernel reads as x, y, z and w; R
+   is the first in memory. */
 static const struct Order {
   const char *name;
   unsigned channels;
@@ -34,7 +34,7 @@ static const struct Order {
     {"argb", 4, {S(G), S(B), S(A), S(R)}},
     {"abgr", 4, {S(A), S(B), S(G), S(R)}}};
 
-/* What a channel is, and of how many bits. */
+/* Types of channels and their bits. */
 static const struct Channel {
   const char *name;
   unsigned bits;
@@ -109,7 +109,8 @@ static lze_Format check_format(lua_State *L, int arg) {
                                        lua_tostring(L, -1)));
 }
 
-/* --- what a device takes -------------------------------------------------- */
+/* --- limits of devices
+   ----------------------------------------------------- */
 
 static ze_image_desc_t image_desc(const lze_Format *f, int dimensions,
                                   const size_t size[3]) {
@@ -124,7 +125,7 @@ static ze_image_desc_t image_desc(const lze_Format *f, int dimensions,
                            .depth = (uint32_t)size[2]};
 }
 
-/* Whether a driver has said that it has no such images. */
+/* Returns true if the driver reports that it does not support these images. */
 static bool is_unsupported(ze_result_t r) {
   return r == ZE_RESULT_ERROR_UNSUPPORTED_IMAGE_FORMAT ||
          r == ZE_RESULT_ERROR_UNSUPPORTED_ENUMERATION ||
@@ -132,7 +133,7 @@ static bool is_unsupported(ze_result_t r) {
 }
 
 /* dev:image_formats([dimensions]) -> array of the names of formats that
-   lze.image takes there; dimensions is 2 when not given. */
+   lze.image accepts there; dimensions is 2 by default. */
 int lze_image_formats(lua_State *L) {
   static const size_t one[3] = {1, 1, 1};
   lua_settop(L, 2);
@@ -148,7 +149,7 @@ int lze_image_formats(lua_State *L) {
       lze_Format f = format_of(&orders[o], &channels[c]);
       ze_image_desc_t desc = image_desc(&f, (int)dimensions, one);
       ze_image_properties_t p = {.stype = ZE_STRUCTURE_TYPE_IMAGE_PROPERTIES};
-      desc.flags = 0; /* some are for reading only */
+      desc.flags = 0; /* some are read-only */
       ze_result_t r = ZE(zeImageGetProperties, d->handle, &desc, &p);
       if (r != ZE_RESULT_SUCCESS && !is_unsupported(r))
         lze_fail(L, d->driver, r, NULL, "zeImageGetProperties", NULL, NULL);
@@ -181,8 +182,8 @@ lze_Image *lze_check_image(lua_State *L, int arg) {
   return m;
 }
 
-/* The size at `arg`: a number, or an array of one to three.  Returns how many
-   there are. */
+/* Read the size at `arg`: a number, or an array of one to three numbers.
+   Returns their count. */
 static int check_size(lua_State *L, int arg, size_t size[3]) {
   static const char *const names[] = {"width", "height", "depth"};
   size[0] = size[1] = size[2] = 1;
@@ -207,7 +208,7 @@ static int check_size(lua_State *L, int arg, size_t size[3]) {
   return (int)n;
 }
 
-/* Raise unless the device takes images of that size. */
+/* Raise unless the device supports images of that size. */
 static void check_limits(lua_State *L, const lze_DeviceInfo *device,
                          int dimensions, const size_t size[3]) {
   static const char *const names[] = {"width", "height", "depth"};
@@ -234,7 +235,7 @@ static bool is_out_of_memory(ze_result_t r) {
          r == ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
 }
 
-/* A format that kernels cannot write they may read. */
+/* Create the image; if kernels cannot write its format, for reading only. */
 static ze_result_t image_make(lze_Image *m) {
   lze_Storage *s = m->window.storage;
   ze_image_desc_t desc = image_desc(&m->format, m->dimensions, m->size);
@@ -251,14 +252,14 @@ static ze_result_t image_make(lze_Image *m) {
   return r;
 }
 
-/* Zero the new image at the top of the stack, from one piece of memory with
-   zeros in it. */
+/* Zero the new image at the top of the stack, from one piece of zeroed
+   memory. */
 static void image_zero(lua_State *L) {
   int top = lua_gettop(L);
   const lze_Image *m = lze_check_image(L, top);
   size_t row = m->size[0] * m->format.type->bytes;
   size_t slices = m->size[2], rows = m->size[1];
-  /* So many rows or slices at once. */
+  /* rows or slices per copy */
   size_t at_once = LZE_STAGING_BYTES / row + 1;
   bool whole = at_once >= rows;
   size_t y_step = whole ? rows : at_once;

@@ -19,7 +19,8 @@ static ze_image_region_t part_region(const lze_Part *p) {
                              (uint32_t)p->size[1],   (uint32_t)p->size[2]};
 }
 
-/* What of its storage a command uses: of an image all of it. */
+/* Register the bytes of an end's storage that a command uses: of an image,
+   all. */
 static void end_use(lua_State *L, lze_Command *c, const lze_ImageEnd *e,
                     size_t bytes, bool write) {
   lze_Storage *s = e->storage;
@@ -111,8 +112,8 @@ lze_Buffer *lze_push_beside_image(lua_State *L, int index, size_t bytes) {
   return b;
 }
 
-/* The default queue of the image at `index`, once it can take one more command;
-   nothing of Lua's has run since it was found. */
+/* Returns the default queue of the image at `index`, once it can take one more
+   command; no Lua code has run since it was found. */
 static lze_Queue *image_queue(lua_State *L, int index) {
   lze_Queue *q;
   do q = lze_buffer_default_queue(L, &lze_check_image(L, index)->window);
@@ -156,7 +157,7 @@ void lze_image_put(lua_State *L, const lze_Part *part, const char *bytes) {
 
 /* --- copies on queues ----------------------------------------------------- */
 
-/* What a copy has at `arg`, all of it, and the type of its elements. */
+/* Read one whole end of a copy at `arg`; returns the type of its elements. */
 static const lze_Type *end_check(lua_State *L, int arg, lze_ImageEnd *e) {
   const char *kind = lze_box_kind(L, arg);
   *e = (lze_ImageEnd){.storage = NULL};
@@ -194,7 +195,7 @@ void lze_image_check_types(lua_State *L, int arg) {
                                  b->type->name));
 }
 
-/* Raise unless the queue's device reaches what is at `arg`. */
+/* Raise unless the queue's device reaches the storage of argument `arg`. */
 static void end_check_place(lua_State *L, const lze_Queue *q, int arg,
                             const lze_Storage *s) {
   const char *kind = s->image != NULL ? "an image" : "a buffer";

@@ -1,5 +1,5 @@
 /*
- * lze_kernel.c - kernels: what is known of one, from its module and its driver.
+ * lze_kernel.c - kernels: their properties, from module and driver.
  * SPDX-License-Identifier: MIT
  */
 #include "run/lze_launch.h"
@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ze_kernel_max_group_size_properties_ext_t, which 1.4's headers lack. */
+/* ze_kernel_max_group_size_properties_ext_t, which is not in 1.4's headers. */
 #define STYPE_KERNEL_MAX_GROUP_SIZE ((ze_structure_type_t)0x10013)
 
 typedef struct KernelMaxGroupSize {
@@ -85,7 +85,7 @@ void lze_kernels_close(lze_Module *m) {
   }
 }
 
-/* The element type of a value or pointee, or NULL. */
+/* Returns the element type of a value or pointee, or NULL. */
 const lze_Type *lze_argument_type(const spirv_type *t, bool is_unsigned) {
   int log2 = t->bits == 8 ? 0 : t->bits == 16 ? 1 : t->bits == 32 ? 2 : 3;
   if (t->bits != 8u << log2) return NULL;
@@ -127,7 +127,7 @@ static void kernel_read_properties(lze_Kernel *k) {
     k->max_group = max.maxGroupSize;
 }
 
-/* What the rule knows of a kernel whatever the range is. */
+/* Set the input of the group rule that does not depend on the range. */
 static void kernel_init_grouping(lze_Kernel *k) {
   const lze_DeviceInfo *d = k->module->device;
   lze_GroupInput *in = &k->grouping->in;
@@ -165,8 +165,8 @@ static void kernel_init_grouping(lze_Kernel *k) {
   in->device_local_bytes = d->compute.maxSharedLocalMemory;
 }
 
-/* The static local memory of a group, as the driver counts it or, if it does
-   not, as the module declares it. */
+/* Returns the static local memory of a group, as the driver reports it or, if
+   it reports 0, as the module declares it. */
 uint64_t lze_kernel_local_bytes(const lze_Kernel *k) {
   return k->props.localMemSize != 0 ? k->props.localMemSize
                                     : k->info->local_bytes;

@@ -1,5 +1,5 @@
 /*
- * lze_limits.c - what devices were measured to be able to do.
+ * lze_limits.c - the measured performance of devices.
  * SPDX-License-Identifier: MIT
  */
 #include "run/lze_limits.h"

@@ -1,26 +1,26 @@
 /*
- * lze_node.c - expressions of arrays: how they are made, and noted.
+ * lze_node.c - expressions of arrays: their creation, and a list of them.
  * SPDX-License-Identifier: MIT
  *
- * An expression is a table of what lua/array_expression.lua says; scripts have
- * a userdata in place of it.  Making one
- * is most of what an operation costs, and nothing of the script's may run
- * meanwhile, so that happens here.  Each is noted among the young, which that
- * does not keep alive: only where a storage is written that expressions read
- * does Lua code sort those that are left by what they read.
+ * An expression is a table with the fields that lua/array_expression.lua
+ * describes; scripts have a userdata in place of it.  Creating one is most of
+ * the cost of an operation, and no code of the script may run during that, so
+ * it happens here.  Each is added to a weak table of new, "young", expressions:
+ * only when a storage is written that expressions read does Lua code sort the
+ * remaining ones by the storages that they read.
  */
 #include "base/lze_box.h"
 #include "base/lze_error.h"
 #include "run/lze_buffer.h"
 
-/* Upvalues of the functions here, and of operators besides. */
+/* Upvalues of the functions here, and more for operators. */
 enum {
   META = 1, NOTES, HANDLE,
-  FUNCTION, COUNT, REFUSE, PUBLIC,      /* of what scripts call */
+  FUNCTION, COUNT, REFUSE, PUBLIC,      /* of functions that scripts call */
   OP = FUNCTION, DIMS, X, Y, Z, KIND, TYPE, BASE, FLAT, FROM, SIZE, MASK, STORE,
   KEY, SHARED = KEY,                    /* from OP on, keys of arrays */
   KNOWN, ARITY, BROADCAST, OTHER,       /* of an operator */
-  METHODS = SHARED + 1, FURTHER         /* of the index */
+  METHODS = SHARED + 1, FURTHER         /* of the index metamethod */
 };
 
 static const char *const keys[] = {"op",   "dims", "x",    "y",    "z",
@@ -32,19 +32,19 @@ enum { KEYS = sizeof keys / sizeof *keys, LEAST = 64 };
 /* User values of the notes: tables of young expressions. */
 enum { NEW = 1, TAKEN };
 
-/* Numbers that are beyond what a float holds are looked at elsewhere. */
+/* Numbers beyond the range of float are handled elsewhere. */
 #define TOO_LARGE 0x1.ffffffp127
 
 typedef struct Notes {
-  lua_Integer made;             /* expressions */
-  lua_Integer count, most;      /* of the new, with those that are gone */
+  lua_Integer made;             /* count of expressions */
+  lua_Integer count, most;      /* new expressions, with collected ones */
 } Notes;
 
 static Notes *notes_of(lua_State *L) {
   return lua_touserdata(L, lua_upvalueindex(NOTES));
 }
 
-/* Push a field of the array at index t. [-0, +1] */
+/* [-0, +1] Push a field of the array at index t. */
 static int get(lua_State *L, int t, int key) {
   lua_pushvalue(L, lua_upvalueindex(key));
   return lua_rawget(L, t);
@@ -64,8 +64,8 @@ static bool is_array(lua_State *L, int i) {
   return same;
 }
 
-/* Put the table of the array at index i into the place of its userdata; false
-   where there is none. */
+/* Replace the userdata of an array at index i by its table; false if it is not
+   an array. */
 static bool take(lua_State *L, int i) {
   if (lze_test_box(L, i, lze_array_kind) == NULL) return false;
   lua_getiuservalue(L, i, 1);
@@ -73,7 +73,8 @@ static bool take(lua_State *L, int i) {
   return true;
 }
 
-/* Push what scripts have in place of the table on the top. [-0, +1] */
+/* [-0, +1] Push the userdata that scripts have in place of the table at the
+   top. */
 static void give(lua_State *L) {
   lze_Box *box = lua_newuserdatauv(L, sizeof *box, 1);
   box->kind = lze_array_kind;
@@ -90,8 +91,8 @@ static bool is_expression(lua_State *L, int t) {
   return is;
 }
 
-/* Lze is to ask before the elements of an array are written; false where it is
-   closed. */
+/* Request a callback before the elements of an array are written; false if it
+   is closed. */
 static bool await(lua_State *L, int array) {
   if (get(L, array, FLAT) != LUA_TUSERDATA) {
     lua_pop(L, 1);
@@ -102,7 +103,7 @@ static bool await(lua_State *L, int array) {
   return b != NULL && lze_buffer_await(b);
 }
 
-/* Forget young ones that are no expressions any more. */
+/* Remove entries that are not expressions any more. */
 static void young_sweep(lua_State *L, Notes *n, int young) {
   n->count = 0;
   lua_pushnil(L);
@@ -133,9 +134,10 @@ static void node_note(lua_State *L, int node) {
   n->made++;
 }
 
-/* Push what an operand is known by: the operation of an expression, the type of
-   an array, "mask" of a mask, 1 of an integer and 2 of another number.  False
-   where it is none of these, or closed.  `array`: it is certainly an array. */
+/* Push the key of an operand: the operation of an expression, the type of an
+   array, "mask" for a mask, 1 for an integer and 2 for another number.  Returns
+   false for other values and closed arrays.  `array`: it is certainly an
+   array. */
 static bool push_key(lua_State *L, int i, bool array) {
   if (lua_type(L, i) == LUA_TNUMBER) {
     lua_Number v = lua_tonumber(L, i);
@@ -150,7 +152,7 @@ static bool push_key(lua_State *L, int i, bool array) {
   return true;
 }
 
-/* Whether the shapes at two indices are the same. */
+/* Returns true if the shapes at two indices are the same. */
 static bool is_same(lua_State *L, int a, int b) {
   if (lua_rawequal(L, a, b)) return true;
   if (!lua_istable(L, a) || !lua_istable(L, b)) return false;
@@ -165,8 +167,8 @@ static bool is_same(lua_State *L, int a, int b) {
   return same;
 }
 
-/* Push the shape of one operand, or of two that have the same; false where
-   they have not, and both are pushed. */
+/* Push the shape of one operand, or the common shape of two; if the shapes
+   differ, pushes both and returns false. */
 static bool push_shape(lua_State *L, int arity) {
   bool first = lua_istable(L, 1), second = arity == 2 && lua_istable(L, 2);
   if (first) get(L, 1, DIMS);
@@ -175,9 +177,9 @@ static bool push_shape(lua_State *L, int arity) {
   return is_same(L, lua_gettop(L) - 1, lua_gettop(L));
 }
 
-/* Push the tree of operands, the first at index 1, and what comes before it;
-   false where it is not known.  Bit i of `arrays`: operand i is certainly an
-   array. */
+/* Push the operation for the operands, the first at index 1, and the tables
+   that lead to it; returns false if it is unknown.  Bit i of `arrays`: operand
+   i is certainly an array. */
 static bool push_tree(lua_State *L, int arity, unsigned arrays) {
   lua_pushvalue(L, lua_upvalueindex(KNOWN));
   for (int i = 1; i <= arity; i++) {
@@ -189,10 +191,10 @@ static bool push_tree(lua_State *L, int arity, unsigned arrays) {
   return true;
 }
 
-/* operator(...) -> the expression of an operation on operands whose like are
-   known; what else there is `other` does.  From the first look at an operand
-   to the note nothing can run that changes it: where Lua's memory is collected
-   is before. */
+/* operator(...) -> the expression of an operation on operands of known kinds;
+   `other` handles all other operands.  From the first check of an operand to
+   the note no code can run that changes it: steps of Lua's collector happen
+   before. */
 static int node_operator(lua_State *L) {
   int arity = (int)lua_tointeger(L, lua_upvalueindex(ARITY));
   if (arity < 0) { /* Lua calls -a with the operand twice */
@@ -200,7 +202,7 @@ static int node_operator(lua_State *L) {
     arity = 1;
   }
   const int given = lua_gettop(L), shape = given + 1, node = given + 2;
-  unsigned by_script = 0; /* bit i: operand i, an array */
+  unsigned by_script = 0; /* bit i: operand i is an array of the script */
   for (int i = 1; i <= given; i++)
     if (take(L, i) && i <= arity) by_script |= 1u << i;
   if (given == arity) lua_pushnil(L);
@@ -233,8 +235,8 @@ static int node_operator(lua_State *L) {
   return 1;
 }
 
-/* note(a) -> nil: a has all that an expression has, and is one from now on; or
-   which of its operands is a closed array */
+/* note(a) -> nil: a has all fields of an expression, and becomes one; or the
+   position of an operand that is a closed array */
 static int node_enter(lua_State *L) {
   static const int operands[] = {X, Y, Z};
   for (int i = 0; i < 3; i++) {
@@ -248,8 +250,8 @@ static int node_enter(lua_State *L) {
   return 0;
 }
 
-/* A table whose keys are weak: values would be lost before a finalizer could
-   have them back. [-0, +1] */
+/* [-0, +1] Push a table with weak keys and values; weak values are removed
+   before a finaliser could read them. */
 static void push_weak(lua_State *L) {
   lua_newtable(L);
   lua_newtable(L);
@@ -258,8 +260,8 @@ static void push_weak(lua_State *L) {
   lua_setmetatable(L, -2);
 }
 
-/* young() -> a table with the young expressions for keys, where there may be
-   some, into which no more come; the same till grown(it) */
+/* young() -> a table with the young expressions as keys, or nothing if there
+   are none; no more are added to it, and it stays the same until grown(it) */
 static int young_taken(lua_State *L) {
   const int notes = lua_upvalueindex(NOTES);
   if (lua_getiuservalue(L, notes, TAKEN) == LUA_TTABLE) return 1;
@@ -276,7 +278,8 @@ static int young_taken(lua_State *L) {
   return 1;
 }
 
-/* grown(t): those in a table that young() gave are sorted by what they read */
+/* grown(t): the expressions of a table from young() have been sorted by what
+   they read */
 static int young_grown(lua_State *L) {
   const int notes = lua_upvalueindex(NOTES);
   lua_settop(L, 1);
@@ -287,8 +290,8 @@ static int young_grown(lua_State *L) {
   return 0;
 }
 
-/* computed(a, b): the elements of an expression are those of a buffer of its
-   own, which expressions may have yet to read */
+/* computed(a, b): the elements of an expression are now in its own buffer b,
+   which expressions may have yet to read */
 static int node_computed(lua_State *L) {
   const lze_Buffer *b = lze_check_box(L, 2, lze_buffer_kind);
   lua_settop(L, 2);
@@ -304,7 +307,7 @@ static int node_computed(lua_State *L) {
   set(L, 1, KIND, 6);
   set(L, 1, KEY, 6);
   lua_pushnil(L);
-  set(L, 1, STORE, 8); /* of a buffer that it had before */
+  set(L, 1, STORE, 8); /* of an earlier buffer */
   if (lua_toboolean(L, 7)) {
     set(L, 1, MASK, 7);
     lua_pushvalue(L, lua_upvalueindex(MASK));
@@ -314,7 +317,7 @@ static int node_computed(lua_State *L) {
   return 0;
 }
 
-/* attach(a, op, x, y, z): as note(a), where a is to be computed so */
+/* attach(a, op, x, y, z): make a an expression of this operation, as note(a) */
 static int node_attach(lua_State *L) {
   static const int fields[] = {OP, X, Y, Z};
   lua_settop(L, 5);
@@ -322,7 +325,7 @@ static int node_attach(lua_State *L) {
   return node_enter(L);
 }
 
-/* detach(a): forget how an expression is computed */
+/* detach(a): forget the operation of an expression */
 static int node_detach(lua_State *L) {
   static const int fields[] = {OP, X, Y, Z};
   lua_settop(L, 1);
@@ -332,14 +335,14 @@ static int node_detach(lua_State *L) {
   return 0;
 }
 
-/* made() -> how many expressions were made */
+/* made() -> the number of expressions made */
 static int node_made(lua_State *L) {
   lua_pushinteger(L, notes_of(L)->made);
   return 1;
 }
 
-/* index(a, key) -> a method, or the type of an expression's elements, or
-   whether it is a mask; what else there is `further` does */
+/* index(a, key) -> a method, or the type of an expression's elements, or true
+   if it is a mask; `further` handles all other keys */
 static int node_index(lua_State *L) {
   if (lua_type(L, 2) == LUA_TSTRING) {
     lua_pushvalue(L, 2);
@@ -360,10 +363,10 @@ static int node_index(lua_State *L) {
   return 1;
 }
 
-/* --- what scripts call ---------------------------------------------------- */
+/* --- functions that scripts call ------------------------------------------ */
 
-/* Give scripts the results of a function, from stack index 2 on: the array that
-   was its first argument, at index 1, is the one that they have. */
+/* Convert the results of a function, from stack index 2 on, for scripts: the
+   array that was its first argument is returned as the userdata at index 1. */
 static int give_results(lua_State *L, int status, lua_KContext context) {
   (void)status, (void)context;
   const int last = lua_gettop(L);
@@ -384,8 +387,8 @@ static int give_results(lua_State *L, int status, lua_KContext context) {
   return last - 1;
 }
 
-/* A function as scripts call it: it takes and gives tables where they have
-   userdata. */
+/* A function that scripts call: converts userdata to tables for the call, and
+   tables to userdata for the results. */
 static int array_call(lua_State *L) {
   const int given = lua_gettop(L);
   const lua_Integer most = lua_tointeger(L, lua_upvalueindex(COUNT));
@@ -400,9 +403,9 @@ static int array_call(lua_State *L) {
   return give_results(L, LUA_OK, 0);
 }
 
-/* Push element `key` of an array, by its userdata, where that is a number that
-   need not be computed, is in memory that the host reads, and comes alone; else
-   return false, with anything pushed. */
+/* Push element `key` of an array, given by its userdata, if the array is a
+   vector of computed elements in memory that the host reads; else returns
+   false, with any values pushed. */
 static bool push_element(lua_State *L, int array, int key) {
   if (!lua_isinteger(L, key) ||
       lze_test_box(L, array, lze_array_kind) == NULL)
@@ -424,7 +427,8 @@ static bool push_element(lua_State *L, int array, int key) {
   return true;
 }
 
-/* index(a, key), of scripts: a method, an element, or what FUNCTION gives */
+/* index(a, key), for scripts: a method, an element, or the result of
+   FUNCTION */
 static int array_index(lua_State *L) {
   if (lua_type(L, 2) == LUA_TSTRING) {
     lua_pushvalue(L, 2);
@@ -436,7 +440,7 @@ static int array_index(lua_State *L) {
   return array_call(L);
 }
 
-/* len(a) -> the size of its first dimension, or 0 */
+/* len(a) -> the size of the first dimension, or 0 */
 static int array_len(lua_State *L) {
   lua_settop(L, 1);
   take(L, 1);
@@ -447,10 +451,10 @@ static int array_len(lua_State *L) {
   return 1;
 }
 
-/* public(f, most, refuse, methods) -> f as scripts call it: `refuse` is called
-   in its place with more arguments than `most`, if that is not negative.  With
-   methods, which scripts call, it is their __index.  Functions in C take and
-   give both already. */
+/* public(f, most, refuse, methods) -> f for scripts to call: `refuse` is called
+   instead if there are more arguments than `most`, unless that is negative.
+   With `methods`, which scripts call, it is their __index.  Functions in C
+   already convert both ways. */
 static int new_public(lua_State *L) {
   lua_settop(L, 4);
   if (lua_iscfunction(L, 1)) {
@@ -466,22 +470,22 @@ static int new_public(lua_State *L) {
   return 1;
 }
 
-/* table(v) -> the table of an array that a script has; else v */
+/* table(v) -> the table of an array of a script; v for other values */
 static int node_table(lua_State *L) {
   lua_settop(L, 1);
   take(L, 1);
   return 1;
 }
 
-/* given(a) -> an array as scripts have it, by its table */
+/* given(a) -> the userdata for the table of an array */
 static int node_given(lua_State *L) {
   lua_settop(L, 1);
   if (lua_istable(L, 1)) give(L);
   return 1;
 }
 
-/* A closure of the shared upvalues, which are those of the function that runs,
-   and of `count` values on the stack. [-count, +1] */
+/* [-count, +1] Push a closure of the shared upvalues of the running function
+   and of `count` values on the stack. */
 static void push_further(lua_State *L, lua_CFunction f, int count) {
   const int first = lua_gettop(L) - count + 1;
   for (int i = 1; i <= SHARED; i++) {
@@ -491,17 +495,17 @@ static void push_further(lua_State *L, lua_CFunction f, int count) {
   lua_pushcclosure(L, f, SHARED + count);
 }
 
-/* operator(known, arity, broadcast, other) -> a function of so many operands,
-   or, where arity is -1, the metamethod of an operator on one;
-   known[key of x][key of y] is the operation on them, `other` is called with
-   them where it is not, `broadcast` with shapes that are not the same */
+/* operator(known, arity, broadcast, other) -> a function of `arity` operands
+   or, if arity is -1, the metamethod of an operator on one; known[key of x][key
+   of y] is the operation on them, `other` is called with operands without one,
+   `broadcast` with shapes that differ */
 static int new_operator(lua_State *L) {
   lua_settop(L, 4);
   push_further(L, node_operator, 4);
   return 1;
 }
 
-/* index(methods, further) -> what arrays' metatable has as __index */
+/* index(methods, further) -> the __index of the arrays' metatable */
 static int new_index(lua_State *L) {
   lua_settop(L, 2);
   push_further(L, node_index, 2);

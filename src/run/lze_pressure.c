@@ -35,9 +35,10 @@ static bool queue_reap(lze_Queue *q, uint64_t unused) {
 
 void lze_reap(lze_State *S) { lze_each_queue(S, queue_reap, 0); }
 
-/* The collector takes a step for so many bytes allocated, or for this part of
-   the soft limit, or of what is in use, if that is more: a step costs up to
-   0.3 ms beside many Lua objects, and less garbage would not be noticed. */
+/* The collector takes a step for this number of bytes allocated, or for this
+   part of the soft limit, or of the memory in use, if that is more: a step
+   costs up to 0.3 ms if there are many Lua objects, and less garbage would not
+   be noticed. */
 #define STEP_BYTES ((size_t)64 << 10)
 
 #define STEP_SOFT_PART 256
@@ -53,23 +54,24 @@ static void collect_all(lua_State *L, lze_State *S) {
   lze_guard_resume(L, pause);
   S->collections++;
   lze_reap(S);
-  if (S->recorder == NULL || start == 0) return; /* they may have made one */
+  if (S->recorder == NULL || start == 0) return; /* finalisers may have started
+                                                    a recorder */
   lze_record_host(L, S, LZE_RECORD_COLLECTION, "collection", start,
                   before > S->bytes ? before - S->bytes : 0);
 }
 
-/* What the limit is where so much is alive. */
+/* Returns the limit for `bytes` live bytes. */
 static size_t limit_of(const lze_State *S, size_t bytes) {
   double next = (double)bytes * S->growth;
   if (next < (double)S->soft_limit) return S->soft_limit;
   return next < (double)PTRDIFF_MAX ? (size_t)next : PTRDIFF_MAX;
 }
 
-/* What was collected is there until the commands that use it are over: a loop
+/* Collected memory is freed only when the commands that use it are over: a loop
    that only enqueues would get ahead of the device by any amount of memory.  So
-   the oldest are waited for until that takes at most half of the room which the
-   next limit leaves, and the device has the other half to go on with.  False
-   when something raised an error, which is then on the stack. */
+   wait for the oldest commands until this memory takes at most half of the room
+   that the next limit leaves; the device has the other half to continue with.
+   False if something raised an error, which is then on the stack. */
 static bool collect_for(lua_State *L, lze_State *S, size_t bytes,
                         size_t (*dropped)(const lze_State *S)) {
   collect_all(L, S);

@@ -15,8 +15,8 @@
 #include <string.h>
 
 /* ZE_COMMAND_QUEUE_FLAG_IN_ORDER for immediate lists and
-   ZE_COMMAND_LIST_FLAG_IN_ORDER for others, since 1.7; the headers of 1.4 lack
-   them, old loaders pass them through. */
+   ZE_COMMAND_LIST_FLAG_IN_ORDER for others, since 1.7; they are not in the
+   headers of 1.4, and old loaders pass them through. */
 #define QUEUE_FLAG_IN_ORDER 2u
 
 #define LIST_FLAG_IN_ORDER 8u
@@ -47,12 +47,13 @@ static void queue_destroy(lze_Object *o) {
   q->open = NULL;
   q->list = NULL;
   q->native = NULL;
-  if (q->home != NULL) o->owners--; /* its context's */
+  if (q->home != NULL) o->owners--; /* the context's ownership */
 }
 
 static const lze_Class queue_class = {"queue", queue_destroy, NULL};
 
-/* Try the flag for lists in order first where the driver is new enough. */
+/* Returns true if the flag for lists in order should be tried first: the driver
+   is new enough. */
 static bool queue_wants_order(const lze_Queue *q) {
   return q->ordered && q->device->driver->api >= API_IN_ORDER;
 }
@@ -65,7 +66,7 @@ static bool queue_create_immediate(lze_Queue *q,
     desc->flags = QUEUE_FLAG_IN_ORDER;
     q->native_order = ZE_TRY(out, zeCommandListCreateImmediate, context,
                              q->device->handle, desc, &q->list);
-    /* The validation layer of an old loader does not know the flag. */
+    /* The validation layer of an old loader rejects the flag. */
     if (out->result != ZE_RESULT_ERROR_INVALID_ENUMERATION)
       return q->native_order;
     desc->flags = 0;
@@ -90,7 +91,7 @@ static bool queue_create_list(lze_Queue *q, lze_Batch *b, lze_Outcome *out) {
                 &b->list);
 }
 
-/* What a batched queue appends to: a list that has run, or a new one. */
+/* Open a list for a batched queue: one that has run, or a new one. */
 bool lze_queue_open(lze_Queue *q, lze_Outcome *out) {
   if (q->list != NULL) return true;
   lze_Batch *b = q->batches;
@@ -128,7 +129,7 @@ void lze_queue_flush(lze_Queue *q) {
   lze_queue_submitted(q, ns, &out);
 }
 
-/* Make the native side of a queue from its fields. */
+/* Create the native objects of a queue from its fields. */
 bool lze_queue_create(lze_Queue *q, lze_Outcome *out) {
   static const ze_command_queue_priority_t priorities[] = {
       ZE_COMMAND_QUEUE_PRIORITY_NORMAL, ZE_COMMAND_QUEUE_PRIORITY_PRIORITY_LOW,
@@ -143,13 +144,12 @@ bool lze_queue_create(lze_Queue *q, lze_Outcome *out) {
          lze_queue_open(q, out);
 }
 
-/* Where the device has one. */
 void lze_queue_use_copy_engine(lze_Queue *q) {
   q->ordinal = q->device->copy_ordinal;
   q->copy_engine = q->ordinal != q->device->ordinal;
 }
 
-/* A queue with what everybody gets who asks for nothing. */
+/* Create a queue with default options. */
 lze_Queue *lze_queue_new(lua_State *L, lze_Context *context,
                          const lze_DeviceInfo *device) {
   lze_Queue *q = lze_object_new(&queue_class, sizeof *q, context);
@@ -172,9 +172,9 @@ lze_Queue *lze_new_queue(lua_State *L, lze_Context *context,
   lze_fail(L, device->driver, out.result, NULL, out.call, NULL, NULL);
 }
 
-/* Whether new queues are batched.  A driver submits with low latency where it
-   keeps immediate lists in order by itself; on older ones each command waits
-   for an event of the one before, and is handed over alone. */
+/* Returns true if new queues are batched.  A driver that keeps immediate lists
+   in order itself submits with low latency; on older ones each command waits
+   for an event of the previous one, and is submitted alone. */
 bool lze_queue_batched_by_default(lua_State *L,
                                   const lze_DeviceInfo *device) {
   const lze_State *S = lze_state(L);
@@ -193,7 +193,7 @@ void lze_queue_disown(lze_Queue *q) {
   if (home != NULL) lze_disown(&home->o);
 }
 
-/* What a queue that belongs to its context is for. */
+/* The purpose of a queue that belongs to its context. */
 typedef enum Part { PART_DEFAULT, PART_TRANSFERS, PART_WORKS } Part;
 
 static lze_Queue *queue_new_part(lua_State *L, lze_Context *context,
@@ -236,11 +236,11 @@ lze_Queue *lze_host_queue(lua_State *L, lze_Context *context,
   return queue_new_part(L, context, device, PART_WORKS);
 }
 
-/* Reads that were given up stay on the queues that they wait on. */
+/* Abandoned reads stay on the queues that they wait on. */
 enum { MAX_TRANSFER_QUEUES = 4 };
 
-/* What the host has put on a list of its own nobody knows here: a copy that
-   may have to come after that stays there. */
+/* Commands that the embedding program appended itself are not tracked: a copy
+   that may have to follow them stays on that list. */
 lze_Queue *lze_transfer_queue(lua_State *L, const lze_DeviceInfo *device,
                               const lze_Copy *copy) {
   lze_Context *context = copy->to->o.context;

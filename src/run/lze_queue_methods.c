@@ -1,5 +1,5 @@
 /*
- * lze_queue_methods.c - queues as a script sees them.
+ * lze_queue_methods.c - the queues of a script.
  * SPDX-License-Identifier: MIT
  */
 #include "run/lze_queue.h"
@@ -66,15 +66,15 @@ static const char *const priority_words[] = {"normal", "low", "high", NULL};
 
 /* lze.queue([device | selector] [, options]) -> queue
    options: mode ("immediate", "batched"), order ("in", "out"), engine
-   ("compute", "copy": falls back where there is none), priority ("low",
-   "normal", "high"), hazards (false: commands do not wait for those of other
-   queues that they conflict with), context. */
+   ("compute", "copy": falls back if the device has no copy engine), priority
+   ("low", "normal", "high"), hazards (false: commands do not wait for
+   conflicting commands of other queues), context. */
 static int core_queue(lua_State *L) {
   static const char *const keys[] = {"mode", "order", "engine", "priority",
                                      "hazards", "context", "device", NULL};
   lua_settop(L, 2);
-  /* A launch looks after its own queue only: where each has a new one, what
-     was dropped goes here. */
+  /* A launch reaps its own queue only: a script with a new queue for each
+     launch needs dropped memory released here. */
   lze_reap(lze_state(L));
   if (lua_istable(L, 1) && lua_isnil(L, 2)) {
     lua_insert(L, 1);
@@ -111,21 +111,21 @@ static int core_queue(lua_State *L) {
   return 1;
 }
 
-/* q:wait([seconds]) -> boolean: whether everything is done in that time. */
+/* q:wait([seconds]) -> boolean: true if everything is done in that time. */
 static int queue_wait(lua_State *L) {
   lze_Queue *q = lze_check_queue(L, 1);
   lua_pushboolean(L, lze_queue_drain(L, q, lze_check_deadline(L, 2)));
   return 1;
 }
 
-/* q:flush(): give what a batched queue has collected to the device; an
-   immediate one has nothing to flush. */
+/* q:flush(): submit the commands that a batched queue has collected; an
+   immediate queue has none. */
 static int queue_flush(lua_State *L) {
   lze_queue_flush(lze_check_queue(L, 1));
   return 0;
 }
 
-/* The queue at 1 once it can take one more command. */
+/* Returns the queue at 1 once it can take one more command. */
 static lze_Queue *queue_ready(lua_State *L) {
   lze_Queue *q;
   do q = lze_check_queue(L, 1);
@@ -134,8 +134,8 @@ static lze_Queue *queue_ready(lua_State *L) {
 }
 
 /* q:barrier([event | {event, ...}]) -> event
-   After the events or, when none are given, after everything issued to the
-   queue before; what is issued later waits for it. */
+   Runs after the events or, without events, after everything issued to the
+   queue before; commands issued later wait for it. */
 static int queue_barrier(lua_State *L) {
   lua_settop(L, 2);
   lze_Event *e = lze_push_event(L);
@@ -183,7 +183,7 @@ static int queue_signal(lua_State *L) {
 }
 
 /* The common part of q:prefetch and q:advise: pin the buffer at 2, order the
-   hint among its commands and find out when it is over. */
+   hint among its commands and track when it is over. */
 static int queue_hint(lua_State *L, const char *name,
                       ze_memory_advice_t advice, bool prefetch) {
   lze_Queue *q = queue_ready(L);
@@ -230,7 +230,7 @@ static int queue_prefetch(lua_State *L) {
   return queue_hint(L, "prefetch", 0, true);
 }
 
-/* q:advise(x, word): tell the driver how the memory will be used. */
+/* q:advise(x, word): advise the driver how the memory will be used. */
 static int queue_advise(lua_State *L) {
   static const struct {
     const char *word;
@@ -253,7 +253,8 @@ static int queue_advise(lua_State *L) {
                             lze_describe(L, 3)));
 }
 
-/* The struct stays until __gc, for a call that a hook has closed it in. */
+/* The struct stays until __gc, for a call during which a hook closed the
+   queue. */
 static int queue_close(lua_State *L) {
   QueueBox *b = lze_check_box(L, 1, lze_queue_kind);
   lze_Queue *q = b->queue;
@@ -268,7 +269,8 @@ static int queue_gc(lua_State *L) {
   lze_Queue *q = b->queue;
   b->queue = NULL;
   if (q == NULL) return 0;
-  if (!q->o.closed && q->o.owners == 1) lze_queue_flush(q); /* or nobody */
+  if (!q->o.closed && q->o.owners == 1) lze_queue_flush(q); /* or no other call
+                                                               would */
   lze_queue_disown(q);
   return 0;
 }
@@ -306,7 +308,7 @@ static int field_queue_device(lua_State *L) {
   return 1;
 }
 
-/* The immediate list, or of a batched queue the command queue. */
+/* The immediate list, or the command queue of a batched queue. */
 static int field_queue_handle(lua_State *L) {
   const lze_Queue *q = lze_check_queue(L, 1);
   lua_pushlightuserdata(L, q->batched ? (void *)q->native : (void *)q->list);
@@ -338,7 +340,7 @@ static const lze_Field queue_fields[] = {{"mode", field_mode},
 
 bool lze_state_drain(lua_State *L, uint64_t deadline) {
   lze_State *S = lze_state(L);
-  /* A hook may close queues, so start over after each that had work. */
+  /* A hook may close queues, so start over after each one that had work. */
 again:
   for (lze_Context *c = S->contexts; c != NULL; c = c->next)
     for (lze_Queue *q = c->queues; q != NULL; q = q->next) {
@@ -365,7 +367,7 @@ void lze_push_cached_queue(lua_State *L, lze_Context *context,
   const lze_Queue *q = lze_default_queue(L, context, d);
   if (lze_push_cached(L, q)) {
     if (lze_test_queue(L, -1) == q) return;
-    lua_pop(L, 1); /* of an older one at the same address */
+    lua_pop(L, 1); /* belongs to an older queue at the same address */
   }
   lze_cache_box(L, push_default_queue(L, context, d));
 }

@@ -16,8 +16,9 @@
 
 /* --- strings -------------------------------------------------------------- */
 
-/* Scripts may make up any number of names; past so many all others are one.
-   Half of them are for what is not a mark, of which each may have its own. */
+/* Scripts may create any number of names; past this limit all others become
+   one.  Half of them are reserved for names other than marks, because each mark
+   may have its own. */
 enum {
   MOST_NAMES = 1 << 16,
   MOST_MARKS = MOST_NAMES / 2,
@@ -25,7 +26,7 @@ enum {
   FIRST_NAMES = 64
 };
 
-/* What a string is of; records in a row mostly have the same. */
+/* The use of a string; records in a row mostly have the same one. */
 typedef enum Role {
   ROLE_COMMAND, ROLE_DEVICE, ROLE_SOURCE, ROLE_WHY, ROLES
 } Role;
@@ -36,9 +37,9 @@ typedef struct Name {
 } Name;
 
 struct lze_Names {
-  Name last[ROLES];             /* what names_number() found last */
+  Name last[ROLES];             /* the last result of names_number() */
   uint32_t owners;
-  uint32_t count, capacity;     /* of strings; slots are twice as many */
+  uint32_t count, capacity;     /* of strings; there are twice as many slots */
   char **strings;
   uint32_t *slots;              /* numbers by hash, 0: free */
 };
@@ -48,7 +49,7 @@ static uint64_t mix(uint64_t a, uint64_t b) {
   return a ^ a >> 29;
 }
 
-/* Of all its bytes; differences in a few are never lost. */
+/* Returns a hash of all bytes; it never loses differences in a few bytes. */
 static uint64_t bytes_hash(const void *bytes, size_t size) {
   const unsigned char *p = bytes;
   uint64_t h = size, word;
@@ -94,8 +95,8 @@ static bool names_grow(lze_Names *n) {
   return true;
 }
 
-/* The number of a string; that of the last resort where there are `most`, or
-   where there is no room. */
+/* Returns the number of a string; that of "(further names)" if there are `most`
+   already, or without memory. */
 static uint32_t names_add_most(lze_Names *n, const char *s, uint32_t most) {
   uint32_t *slot = names_slot(n, s);
   if (*slot != 0) return *slot;
@@ -115,7 +116,7 @@ static uint32_t names_add(lze_Names *n, const char *s) {
   return names_add_most(n, s, MOST_NAMES);
 }
 
-/* The same, quicker for the string that this was last called with. */
+/* names_add that is faster for the string of the previous call. */
 static uint32_t names_number(lze_Names *n, Role role, const char *s) {
   Name *last = &n->last[role];
   if (strcmp(last->string, s) != 0) {
@@ -130,7 +131,7 @@ static lze_Names *names_new(void) {
   if (n == NULL) return NULL;
   n->owners = 1;
   if (names_grow(n)) {
-    n->strings[n->count++] = NULL; /* 0 is none */
+    n->strings[n->count++] = NULL; /* 0 means no string */
     Name many = {"(further names)", names_add(n, "(further names)")};
     for (int i = 0; i < ROLES; i++) n->last[i] = many;
     if (n->count == 2) return n;
@@ -145,38 +146,38 @@ const char *lze_name(const lze_Names *names, uint32_t number) {
 
 /* --- the ring ------------------------------------------------------------- */
 
-/* What was last copied to a place, to see when it is copied there again. */
+/* The last copy to a place, to detect when it is repeated. */
 typedef struct Copied {
-  uint64_t place;               /* which bytes of which storage */
-  uint64_t some;                /* a hash of some of the bytes; */
-  uint64_t all;                 /* of all, or whence they are; 0: not known */
-  uint64_t written;             /* the storage, last, after that copy */
+  uint64_t place;               /* these bytes of this storage */
+  uint64_t some;                /* a hash of some bytes; */
+  uint64_t all;                 /* of all, or of their origin; 0: unknown */
+  uint64_t written;             /* last write to the storage after that copy */
 } Copied;
 
-/* A device that was used, and its energy when it was last asked. */
+/* A device that was used, and its energy at the last query. */
 typedef struct Meter {
   const lze_DeviceInfo *device;
   uint32_t name;                /* a string by number */
-  uint64_t ns;                  /* when that was, or 0 */
+  uint64_t ns;                  /* time of that query, or 0 */
   uint64_t energy, time;        /* as of lze_energy_read */
 } Meter;
 
 enum { COPIES = 1024, METERS = 8 };
 
-/* Devices are asked for their energy this often at most. */
+/* The energy of devices is queried at most this often. */
 #define METER_NS 50000000u
 
 /* Records are numbered from 1 on, through all recorders of a state. */
 struct lze_Recorder {
   lze_Record *ring;
-  size_t most;                  /* room for so many, a power of two */
-  uint64_t oldest;              /* number of the oldest that is there */
-  uint64_t first;               /* of all that there ever were in it */
+  size_t most;                  /* room for this number, a power of two */
+  uint64_t oldest;              /* number of the oldest record in the ring */
+  uint64_t first;               /* of all records ever in it */
   lze_Names *names;
   Meter meters[METERS];         /* of the first devices that were used */
-  uint64_t metered_ns;          /* when they were last asked */
+  uint64_t metered_ns;          /* time of the last query of all */
   lze_Record none;              /* zeros: compilers copy a record faster than
-                                   they clear one, which is a loop */
+                                   they clear one in a loop */
   lze_Profile *profiles;
   Copied copies[COPIES];
 };
@@ -185,9 +186,9 @@ static lze_Record *recorder_at(const struct lze_Recorder *r, uint64_t number) {
   return &r->ring[number & (r->most - 1)];
 }
 
-/* Room for at least so many records.  Memory that was never used comes in large
-   pages, that of the next record now: making small ones takes longer than the
-   records. */
+/* Make room for at least `least` records.  Unused memory comes in large pages,
+   and the page of the next record is touched now: creating small pages takes
+   longer than the records. */
 static bool recorder_resize(lze_State *S, size_t least) {
   struct lze_Recorder *r = S->recorder;
   size_t most = 1;
@@ -216,7 +217,7 @@ static lze_Record *record_new(lze_State *S, lze_RecordKind kind) {
   return record;
 }
 
-/* A record that is still there, or NULL. */
+/* Returns a record that has not been replaced, or NULL. */
 static lze_Record *record_find(const lze_State *S, uint64_t number) {
   if (S->recorder == NULL || number < S->recorder->oldest) return NULL;
   return recorder_at(S->recorder, number);
@@ -232,8 +233,9 @@ void lze_record_line(const lze_State *S, lze_Record *record,
   record->line = (uint32_t)line;
 }
 
-/* Asking for the function instead of its source, and whether that is still the
-   last one, takes longer.  The name of a file is whole, to be read by it. */
+/* Querying the function instead of its source, to compare it with the last one,
+   takes longer.  A file name is complete, so that the file can be opened by
+   it. */
 const char *lze_record_source(lua_State *L, lua_Debug *ar) {
   if (!lua_caller(L, ar, 1)) return NULL;
   return ar->source[0] == '@' ? ar->source + 1 : ar->short_src;
@@ -277,7 +279,7 @@ bool lze_profile_start(lze_Profile *p, lze_State *S, size_t most,
   return true;
 }
 
-/* The number of the oldest record that a profile which records has still. */
+/* Returns the number of the oldest record that an active profile still has. */
 static uint64_t profile_oldest(const lze_Profile *p) {
   const lze_State *S = p->state;
   uint64_t oldest = S->recorder->oldest;
@@ -352,7 +354,7 @@ static void record_device(lze_Record *record, const lze_DeviceInfo *device,
   record->place = (uint32_t)device->base->index + 1;
 }
 
-/* The number of a device's name; it has a meter from now on. */
+/* Returns the number of a device's name, and gives the device a meter. */
 static uint32_t meter_use(struct lze_Recorder *r,
                           const lze_DeviceInfo *device) {
   for (Meter *m = r->meters; m < r->meters + METERS; m++) {
@@ -388,8 +390,8 @@ void lze_record_power(lua_State *L, lze_State *S) {
 
 /* --- arguments of launches ------------------------------------------------ */
 
-/* What is recorded of an argument: of a value of one number its type, and its
-   bits are the number; else one of these. */
+/* Returns what is recorded for an argument: for a value of one number its type,
+   and the bits of the number; else one of these words. */
 static const char *given_word(const lze_Argument *a) {
   switch (a->info->cls) {
     case SPIRV_ARG_POINTER: return "*";     /* GIVEN_COUNT and so on, or 0 */
@@ -400,7 +402,7 @@ static const char *given_word(const lze_Argument *a) {
   }
 }
 
-/* Elements of a buffer, and what its type is. */
+/* Bits of a pointer argument: elements of the buffer, and its type. */
 #define GIVEN_LANES 52
 #define GIVEN_SCALAR 60
 #define GIVEN_COUNT ((UINT64_C(1) << GIVEN_LANES) - 1)
@@ -415,16 +417,16 @@ static uint64_t given_value(const lze_Argument *a) {
            (uint64_t)t->lanes << GIVEN_LANES |
            ((uint64_t)a->buffer->count & GIVEN_COUNT);
   }
-  memcpy(&v, a->value, sizeof v); /* of one number that is all */
+  memcpy(&v, a->value, sizeof v); /* this is all of a single number */
   return v;
 }
 
-/* How many arguments the script gives: the first. */
+/* Returns the number of arguments that the script passes, which come first. */
 static uint32_t kernel_given(const lze_Kernel *k) {
   return k->info->arg_count - k->info->size_count;
 }
 
-/* A line for each of them: its name, and its word. */
+/* Returns a string with a line for each of them: its name and its word. */
 static uint32_t given_form(lze_Names *names, const lze_Kernel *k) {
   char text[512] = "";
   size_t used = 0, whole = 0;
@@ -564,17 +566,18 @@ void lze_shape_flops(lze_Shape *shape, const spirv_flops *flops,
   shape->flops[2] = items * flops->of_double;
 }
 
-/* The newest recorded command that has written a storage. */
+/* Returns the newest recorded command that has written a storage. */
 static uint64_t written_last(const lze_Storage *s) {
   return s->touched[true][0].record;
 }
 
-/* Whether the host sees a storage's bytes, which nothing is about to write. */
+/* Returns true if the host can read a storage's bytes and no pending command
+   writes them. */
 static bool is_seen(const lze_Storage *s, bool settled) {
   return s->usage != LZE_DEVICE && settled;
 }
 
-/* Of so many bytes all are looked at, of more these pieces. */
+/* At most FEW_BYTES are compared completely, of larger copies these pieces. */
 enum { FEW_BYTES = 1 << 14, PIECES = 32, PIECE = 64 };
 
 static uint64_t pieces_hash(const char *p, size_t bytes) {
@@ -585,9 +588,9 @@ static uint64_t pieces_hash(const char *p, size_t bytes) {
   return h;
 }
 
-/* Whether what a copy is to read is what was last copied to that place; all of
-   many bytes are looked at only if some are, so that what differs each time,
-   as it should, costs little. */
+/* Returns true if a copy will read the same bytes as the last copy to that
+   place.  All bytes of a large copy are compared only if some are the same, so
+   that copies that differ each time, as they should, cost little. */
 static bool copied_same(Copied *last, const lze_Copy *copy, bool seen) {
   const lze_Storage *s = copy->from;
   const char *bytes = seen ? s->pointer + copy->from_offset : NULL;
@@ -604,9 +607,9 @@ static bool copied_same(Copied *last, const lze_Copy *copy, bool seen) {
   return same;
 }
 
-/* Whether these bytes are those that were last copied to that place, and are
-   surely still there.  A read is into a buffer that is new each time: there,
-   whether they were read before and have not changed since. */
+/* Returns true if these bytes were already copied to that place last time, and
+   are surely still there.  A read goes to a new buffer each time: there, true
+   if they were read before and have not changed since. */
 static bool copied_again(const lze_Command *c, const lze_Copy *copy,
                          bool from_settled, bool to_settled, bool read) {
   const lze_Storage *s = read ? copy->from : copy->to;
@@ -636,7 +639,7 @@ void lze_record_copy(const lze_Command *c, const lze_Copy *copy,
   uint64_t start_ns = lze_now_ns();
   record->again = copied_again(c, copy, from_settled, to_settled, read);
   uint64_t looked_ns = lze_now_ns() - start_ns;
-  record->queued_ns += looked_ns; /* that is the recorder's, not the call's */
+  record->queued_ns += looked_ns; /* time of the recorder, not of the call */
   c->state->looked_ns += looked_ns;
 }
 
@@ -656,7 +659,8 @@ void lze_record_transferred(const lze_State *S, lze_Transfer t) {
   }
 }
 
-/* The newest of a list that touched these bytes, or `than` if none is newer. */
+/* Returns the newest entry of a list that touched these bytes, or `than` if
+   none is newer. */
 static uint64_t newest_touch(const lze_Touch list[LZE_TOUCHES],
                              const lze_Use *u, uint64_t than) {
   for (int i = 0; i < LZE_TOUCHES && list[i].record > than; i++)
@@ -665,8 +669,9 @@ static uint64_t newest_touch(const lze_Touch list[LZE_TOUCHES],
   return than;
 }
 
-/* What a command depends on, done or not: the newest that wrote what it uses,
-   or used what it writes, or that it was told to come after. */
+/* Returns the command that this one depends on, done or not: the newest that
+   wrote a range it uses, or used a range it writes, or that its `after`
+   names. */
 static uint64_t depends_on(const lze_Command *c) {
   uint64_t newest = 0;
   for (uint32_t i = 0; i < c->wait_count; i++)
@@ -679,8 +684,8 @@ static uint64_t depends_on(const lze_Command *c) {
   return newest;
 }
 
-/* Remember what a command has touched, before what others have, in the place of
-   one that this covers, or of the last. */
+/* Record the range that a command has touched at the front of the list,
+   replacing an entry that it covers, or the last one. */
 static void touch(uint64_t record, const lze_Use *u) {
   lze_Touch *list = u->storage->touched[u->write];
   int i = 0;
@@ -727,7 +732,7 @@ lze_Record *lze_record_task(const lze_Command *c, const char *name,
   if (record_of(c) == NULL) return NULL;
   lze_Record *record = record_new(S, LZE_RECORD_NONE);
   const lze_Record *run = record_of(c);
-  if (run == NULL) return NULL; /* this is in its place */
+  if (run == NULL) return NULL; /* the new record has replaced it */
   lze_Names *names = S->recorder->names;
   record->queued_ns = run->queued_ns;
   record->source = run->source;
@@ -811,7 +816,7 @@ void lze_record_memory(lua_State *L, lze_Storage *s, uint64_t start_ns) {
   record_where(L, S, record);
 }
 
-/* The record of how a storage was made, or NULL. */
+/* Returns the record of a storage's allocation, or NULL. */
 static lze_Record *record_of_memory(const lze_Storage *s) {
   return record_find(s->o.context->state, s->record);
 }

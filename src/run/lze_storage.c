@@ -1,6 +1,6 @@
 /*
- * lze_storage.c - storages, which are USM allocations and what counts as such,
- * and making buffers on them.
+ * lze_storage.c - storages, which are USM allocations and equivalents, and the
+ * creation of buffers on them.
  * SPDX-License-Identifier: MIT
  */
 #include "base/lze_box.h"
@@ -116,7 +116,7 @@ static ze_result_t storage_allocate(lze_Storage *s, size_t bytes) {
   size_t guard = lze_storage_guard(s), size = bytes + 2 * guard;
   void *p = NULL;
   ze_result_t r;
-  /* Canaries are read by the host, so with them device memory is shared. */
+  /* The host reads canaries, so with them device memory is shared. */
   if (s->usage == LZE_SHARED || (s->usage == LZE_DEVICE && s->guarded))
     r = ZE(zeMemAllocShared, context, &device, &host, size, ALIGNMENT,
            s->device->handle, &p);
@@ -132,7 +132,7 @@ static ze_result_t storage_allocate(lze_Storage *s, size_t bytes) {
   return r;
 }
 
-/* A person's size. */
+/* Format a size for people to read. */
 static const char *size_text(char *text, size_t size, double bytes) {
   static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
   int u = 0;
@@ -200,8 +200,9 @@ lze_Buffer *lze_push_buffer(lua_State *L, lze_Context *context,
   return NULL;
 }
 
-/* The storage of a context that has the allocation already, of any state; a
-   borrowed one may have been freed since, and another be there now. */
+/* Returns the storage of a context that already covers the allocation, in any
+   state; a borrowed allocation may have been freed since, and replaced by
+   another one. */
 static lze_Storage *storage_find(lze_Context *context,
                                  const lze_Borrowed *memory,
                                  const char *pointer) {
@@ -215,12 +216,13 @@ static lze_Storage *storage_find(lze_Context *context,
   return NULL;
 }
 
-/* [-0, +1] a buffer that shows part of a storage, which it is to own: `s` is
-   one that the context has, or NULL for a new one like `like`. */
+/* [-0, +1] Set up a buffer that shows part of a storage and becomes its owner:
+   `s` is a storage of the context, or NULL for a new one like `like`. */
 static lze_Buffer *storage_push(lua_State *L, lze_Buffer *b,
                                 lze_Context *context, lze_Storage *s,
                                 const lze_Storage *like) {
-  b->view = true; /* others may show the same storage: closing is its own */
+  b->view = true; /* others may show the same storage: closing closes only this
+                     view */
   if (s != NULL) {
     lze_own(&s->o);
   } else {
@@ -280,7 +282,7 @@ lze_Buffer *lze_push_shared(lua_State *L, lze_Context *context,
       s = (lze_Storage *)o;
   storage_push(L, b, context, s, like);
   if (s != NULL) {
-    lze_memory_unref(like->memory); /* it has one already */
+    lze_memory_unref(like->memory); /* the storage has a reference already */
     b->imported = true;
     s->imports++;
   }

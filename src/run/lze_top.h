@@ -2,12 +2,12 @@
  * lze_top.h - what other programs may see of this one: `lze top`.
  * SPDX-License-Identifier: MIT
  *
- * A state shows a page of a file, $XDG_RUNTIME_DIR/lze/PROCESS.  That directory
- * must belong to this user, who alone may enter it, and must not be a link:
- * otherwise no page is written, read or removed.  The page begins with a few
- * numbers, which each command and each wait brings up to date, and goes on as
- * text, which is written now and then, so that all of it takes less than a
- * hundredth of the time.  None of these functions raises.
+ * A state publishes a page in a file, $XDG_RUNTIME_DIR/lze/PROCESS.  That
+ * directory must belong to this user, must be accessible to nobody else, and
+ * must not be a link: otherwise no page is written, read or removed.  The page
+ * begins with a few numbers, which each command and each wait updates, and
+ * continues as text, which is written less often, so that all of it takes less
+ * than a hundredth of the time.  None of these functions raises.
  */
 #ifndef LZE_TOP_H
 #define LZE_TOP_H
@@ -16,10 +16,9 @@
 
 enum { LZE_PAGE_BYTES = 4096 };
 
-/* Begin, unless there is no such directory.  lze_show() brings the page up to
-   date. */
+/* Begin, unless the directory does not exist. lze_show() updates the page. */
 void lze_top_open(lze_State *S);
-/* The end: the file goes. */
+/* Remove the file at the end. */
 void lze_top_close(lze_State *S);
 
 /* Reads a file of that directory; false if it is not a page. */
