@@ -1,5 +1,5 @@
 /*
- * lze_core.c - the module: its state, and what opens all of it.
+ * lze_core.c - the module: its state, and luaopen_lze.
  * SPDX-License-Identifier: MIT
  */
 #include "base/lze_box.h"
@@ -33,7 +33,7 @@ static int state_gc(lua_State *L) {
   return 0;
 }
 
-/* Made first, so that its finaliser comes after those of all objects. */
+/* Created first, so that its finaliser runs after those of all objects. */
 static void state_new(lua_State *L) {
   lze_State *S = lua_newuserdatauv(L, sizeof *S, 0);
   memset(S, 0, sizeof *S);
@@ -58,8 +58,8 @@ static void state_new(lua_State *L) {
   lze_keep_state(L);
 }
 
-/* A variable that is 0, 1 or, where that is not NULL, `word`; `otherwise` where
-   it is not set. */
+/* Read a variable that is 0, 1 or, if that is not NULL, `word`; returns
+   `otherwise` if it is not set. */
 static lze_Setting environment_word(lua_State *L, const char *name,
                                     const char *word, lze_Setting otherwise) {
   const char *value = getenv(name);
@@ -77,13 +77,13 @@ static bool environment_flag(lua_State *L, const char *name, bool otherwise) {
   return environment_word(L, name, NULL, otherwise) == LZE_SETTING_ON;
 }
 
-/* What LZE_PROGRESS says goes until lze.progress says otherwise. */
+/* LZE_PROGRESS applies until lze.progress sets something else. */
 static void progress_configure(lua_State *L) {
   if (!lze_progress_is_said())
     lze_progress_switch(environment_flag(L, "LZE_PROGRESS", false));
 }
 
-/* The variables that say how a state works. */
+/* Read the variables that configure a state. */
 static void state_configure(lua_State *L, lze_State *S) {
   const char *policy = getenv("LZE_GROUP_POLICY");
   if (policy != NULL && *policy != '\0')
@@ -102,7 +102,7 @@ static void state_configure(lua_State *L, lze_State *S) {
   progress_configure(L);
 }
 
-/* lze.progress([on]) -> whether what takes long is shown on the terminal */
+/* lze.progress([on]) -> true if long operations are shown on the terminal */
 static int core_progress(lua_State *L) {
   progress_configure(L);
   if (!lua_isnoneornil(L, 1)) {
@@ -113,7 +113,7 @@ static int core_progress(lua_State *L) {
   return 1;
 }
 
-/* lze.type(v) -> "buffer", "device", ... or nil for what is not lze's */
+/* lze.type(v) -> "buffer", "device", ... or nil for other values */
 static int core_type(lua_State *L) {
   luaL_checkany(L, 1);
   if (lze_is_array(L, 1)) lua_pushliteral(L, "array");
@@ -122,9 +122,9 @@ static int core_type(lua_State *L) {
 }
 
 /* lze.default([device | selector | queue | context]) -> device
-   Sets what everything below uses when it is not told: the device, the
-   context for devices of its driver, or the queue for its device and context.
-   Returns the default device, with its context and queue. */
+   Sets the defaults for everything below: the device, the context for devices
+   of its driver, or the queue for its device and context.  Returns the default
+   device, with its context and queue. */
 static int core_default(lua_State *L) {
   lua_settop(L, 1);
   lze_State *S = lze_state(L);

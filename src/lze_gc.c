@@ -1,10 +1,10 @@
 /*
- * lze_gc.c - lifetime: who holds what, and when it may go.
+ * lze_gc.c - lifetime: ownership, and when objects may be freed.
  * SPDX-License-Identifier: MIT
  *
  * Level Zero has no reference counts and may reuse freed memory at once, so
- * whatever a command on the device uses is pinned by that command until the
- * device has said that it is done.
+ * every object that a command on the device uses is pinned by that command
+ * until the device has reported that it is done.
  */
 #include "base/lze_guard.h"
 #include "base/lze_open.h"
@@ -22,13 +22,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* How long a closing state waits for its device, all queues together, when
-   lze.gc was not told. Long enough for the work of an ordinary script, short
-   enough for a person who waits for a program to end. */
+/* The time that a closing state waits for its device, all queues together,
+   unless lze.gc sets another.  Long enough for the work of an ordinary script,
+   short enough for a person waiting for a program to end. */
 #define CLOSE_NS 10000000000u
 
-/* The host may destroy its events when their context is closed, so no thread
-   is to wait for them any more.  All are marked before one is waited for. */
+/* The embedding program may destroy its events when their context is closed, so
+   no thread may wait for them any more.  All are marked before the first is
+   joined. */
 static void context_stop_watches(const lze_Context *context) {
   for (lze_Command *c = context->foreign; c != NULL; c = c->next)
     lze_watch_stop(c->watch);
@@ -47,7 +48,7 @@ void lze_context_close(lze_Context *context) {
   context_stop_watches(context);
   for (lze_Queue *q = context->queues, *next; q != NULL; q = next) {
     next = q->next;
-    lze_queue_flush(q); /* what was issued runs */
+    lze_queue_flush(q); /* commands already issued will run */
   }
   for (lze_Object *o = context->objects; o != NULL; o = o->next)
     o->closed = true;
@@ -55,7 +56,7 @@ void lze_context_close(lze_Context *context) {
   for (lze_Object *o = context->objects; o != NULL;) {
     if (o->pins == 0 && !o->destroyed) {
       lze_object_settle(o);
-      o = context->objects; /* it may have taken others along */
+      o = context->objects; /* others may be gone with it */
     } else {
       o = o->next;
     }
@@ -64,22 +65,22 @@ void lze_context_close(lze_Context *context) {
   lze_close(&context->o);
 }
 
-/* Below this much device memory nothing is forced; past the limit there is
-   one full collection, and what survives it, times the growth, is the next
+/* Below this much device memory nothing is forced; past the limit there is one
+   full collection, and the surviving memory, times the growth, is the next
    limit. */
 #define SOFT_LIMIT ((size_t)256 << 20)
 
 #define GROWTH 1.4
 
 void lze_gc_init(lze_State *S) {
-  S->closes = 1; /* plans begin with 0: nothing was seen to be open */
+  S->closes = 1; /* plans begin with 0: not yet checked to be open */
   S->limit = S->soft_limit = SOFT_LIMIT;
   S->growth = GROWTH;
   S->close_ns = CLOSE_NS;
 }
 
-/* Wait for what a queue has in flight; false if that is not over in time, or
-   nothing can tell any more. */
+/* Wait for the commands of a queue in flight; false if they are not over in
+   time, or the driver cannot report it any more. */
 static bool queue_finish(lze_Queue *q, uint64_t deadline) {
   lze_queue_flush(q);
   while (q->head != NULL) {
@@ -115,7 +116,7 @@ void lze_state_close(lua_State *L, lze_State *S) {
   if (S->runs != NULL)
     S->hosted->abandon(S, lze_now_ns() + S->close_ns);
   bool hung = !lze_each_queue(S, queue_finish, lze_now_ns() + S->close_ns);
-  if (hung) { /* all are marked before one is waited for */
+  if (hung) { /* all are marked before the first is joined */
     lze_each_queue(S, queue_stop_watches, 0);
     lze_each_queue(S, queue_join_watches, 0);
   }
@@ -146,12 +147,13 @@ void lze_state_close(lua_State *L, lze_State *S) {
                  "rather than freed under it", 0);
 }
 
-/* Milliseconds of collecting are cheap beside running out of memory; these
-   say when. lze.gc([{soft_limit_bytes = n, growth = f,
-   close_seconds = s}]) -> table in force
-   soft_limit_bytes: device memory below which none of it forces a collection;
-   growth: how much more than what survived one the next limit is;
-   close_seconds: how long the end of the state waits for the device. */
+/* Milliseconds of collecting are cheap compared with running out of memory;
+   these options set when to collect.
+   lze.gc([{soft_limit_bytes = n, growth = f, close_seconds = s}]) -> table in
+   force
+   soft_limit_bytes: device memory below which it never forces a collection;
+   growth: the ratio of the next limit to the memory that survived;
+   close_seconds: the time that the end of the state waits for the device. */
 static int core_gc(lua_State *L) {
   static const char *const keys[] = {"soft_limit_bytes", "growth",
                                      "close_seconds", NULL};
@@ -165,7 +167,7 @@ static int core_gc(lua_State *L) {
         "an integer that is not negative", (lua_Integer)S->soft_limit);
     double growth = lze_opt_number(L, 1, "growth", 1, HUGE_VAL,
                                    "a number of at least 1", S->growth);
-    /* A day is for ever to who waits for a program to end. */
+    /* Cap the wait at one day. */
     double seconds = lze_opt_number(L, 1, "close_seconds", 0, 86400,
                                     "a number from 0 to 86400",
                                     (double)S->close_ns / 1e9);
@@ -185,10 +187,10 @@ static int core_gc(lua_State *L) {
 
 /* lze.stats() -> {objects = {kind = n}, bytes, shared_bytes, device_bytes,
    host_bytes, peak_bytes, pinned, pinned_bytes, pending, in_flight, launches,
-   collections}: native objects by kind, USM in use, in all and by usage, how
-   much of it work in flight uses, how many objects are closed or dropped but
-   still needed (pending), commands in flight, launches and collections that
-   device memory forced, so far. */
+   collections}: native objects by kind; USM in use, in total and by usage, and
+   how much of it work in flight uses; the number of objects that are closed or
+   dropped but still needed (pending); commands in flight; launches and
+   collections forced by device memory, so far. */
 static int core_stats(lua_State *L) {
   lze_State *S = lze_state(L);
   lze_reap(S);

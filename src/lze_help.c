@@ -29,7 +29,7 @@ static int help_kinds(lua_State *L) {
   return 1;
 }
 
-/* name(v) -> what its metatable says that it is, or nothing */
+/* name(v) -> the __name of its metatable, or nothing */
 static int help_name(lua_State *L) {
   return luaL_getmetafield(L, 1, "__name") != LUA_TNIL;
 }
@@ -42,8 +42,8 @@ static const lze_Method primitives[] = {{"manual", help_manual, LZE_HOT},
 static const lze_Script script = {"lze help.lua", help_text, sizeof help_text,
                                   primitives};
 
-/* lze.help([x]) -> text: what the manual says of a function, an object or a
-   word; without any, its chapters. */
+/* lze.help([x]) -> text: the manual's entry for a function, an object or a
+   word; without an argument, its chapters. */
 static int core_help(lua_State *L) {
   lua_settop(L, 1);
   if (lze_is_array(L, 1)) lua_pushliteral(L, "array");
@@ -59,8 +59,8 @@ int lze_push_help(lua_State *L) {
   return 2;
 }
 
-/* __index of lze and of tables in it, whose name is upvalue 1.  What begins
-   with `_` is what programs look for, not people. */
+/* __index of lze and of tables in it, with upvalue 1 as name.  Only programs
+   look for names that begin with `_`, so these are nil. */
 static int table_index(lua_State *L) {
   const char *name = lua_tostring(L, lua_upvalueindex(1));
   if (lua_type(L, 2) != LUA_TSTRING) return 0;
@@ -79,7 +79,7 @@ static int table_index(lua_State *L) {
   return 0;
 }
 
-/* Have the table on the top raise for fields that it lacks. [-0, +0] */
+/* [-0, +0] Make the table at the top raise for missing fields. */
 static void table_names(lua_State *L, const char *name) {
   if (!lua_getmetatable(L, -1)) lua_newtable(L);
   lua_pushstring(L, name);

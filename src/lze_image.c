@@ -1,5 +1,5 @@
 /*
- * lze_image.c - images and samplers: what scripts do with them.
+ * lze_image.c - images and samplers: their methods and fields.
  * SPDX-License-Identifier: MIT
  */
 #include "base/lze_box.h"
@@ -39,7 +39,7 @@ static int image_string(lua_State *L) {
   return 1;
 }
 
-/* Raise that the values at 2 are not as many as the box has pixels. */
+/* Raise that the number of values at 2 does not match the box. */
 static void values_problem(lua_State *L, size_t wanted, size_t got,
                            const char *what) {
   lze_argerror(L, 2, lua_pushfstring(L, "%I %s expected, got %I",
@@ -84,20 +84,20 @@ static int image_copy(lua_State *L) {
   return 1;
 }
 
-/* m:copy_box(buffer | image, box) -> m, likewise */
+/* m:copy_box(buffer | image, box) -> m, enqueued on the default queue */
 static int image_copy_box(lua_State *L) {
   lze_check_image(L, 1);
   return lze_copy_box(L);
 }
 
-/* m:pending() -> boolean: whether work in flight touches it */
+/* m:pending() -> boolean: true if work in flight touches it */
 static int image_pending(lua_State *L) {
   lze_Storage *s = lze_check_image(L, 1)->window.storage;
   lua_pushboolean(L, lze_storage_pending(L, s, 0, s->bytes, true));
   return 1;
 }
 
-/* Of an image and of a sampler, both of which begin with a window. */
+/* For images and samplers, which both begin with a window. */
 static int window_gc(lua_State *L, const char *kind) {
   lze_Buffer *b = lze_check_box(L, 1, kind);
   lze_Storage *s = b->storage;
@@ -167,7 +167,7 @@ static int field_bytes(lua_State *L) {
   return 1;
 }
 
-/* What kernels may do with it: "both" or "read". */
+/* Access by kernels: "both" or "read". */
 static int field_access(lua_State *L) {
   lua_pushstring(L, lze_check_image(L, 1)->writable ? "both" : "read");
   return 1;

@@ -21,12 +21,13 @@
 
 #include <string.h>
 
-/* The kernel at 1; of a Lua kernel the variant that was launched last. */
+/* Returns the kernel at 1; for a Lua kernel the variant that was launched
+   last. */
 static lze_Kernel *kernel_check(lua_State *L) { return lze_kernel_last(L, 1); }
 
-/* The kernel that is launched with what is behind the one at `arg`: a range and
-   *count arguments, counted here.  A Lua kernel whose launch is checked is put
-   below them all: *below is 1, else 0. */
+/* Returns the kernel to launch with the arguments behind the one at `arg`: a
+   range and *count arguments, counted here.  A Lua kernel whose launch is
+   checked is inserted below them all: *below is 1, else 0. */
 static lze_Kernel *launched(lua_State *L, int arg, const lze_Place *place,
                             int *count, int *below) {
   lze_KernelBox *b = lze_check_box(L, arg, lze_kernel_kind);
@@ -89,7 +90,7 @@ static int queue_launch(lua_State *L) {
 }
 
 /* k:group(nx [, ny [, nz]] | launch_table) -> gx, gy, gz, why
-   The group that a launch of that range would get, and the reason in words. */
+   The group that a launch of that range would get, and the reason as text. */
 static int kernel_group(lua_State *L) {
   lze_Kernel *k = kernel_check(L);
   lze_Launch l = {.policy = k->o.context->state->policy};
@@ -121,8 +122,9 @@ static int kernel_group(lua_State *L) {
   return 4;
 }
 
-/* Whether the table behind the range of k:prepare holds options: an array is a
-   vector, and another one is for a first argument that is a struct. */
+/* Returns true if the table behind the range of k:prepare holds options: an
+   array is a vector, and another table may be the first argument if that is a
+   struct. */
 static bool prepare_has_options(lua_State *L) {
   const lze_KernelBox *b = lze_check_box(L, 1, lze_kernel_kind);
   if (!lua_istable(L, 3) || lua_rawlen(L, 3) > 0) return false;
@@ -135,8 +137,9 @@ static bool prepare_has_options(lua_State *L) {
 }
 
 /* k:prepare(range | launch_table [, options] [, ...]) -> boolean
-   Have the driver compile what such a launch needs, without running it; false
-   where the driver cannot be asked to. The arguments are checked if given. */
+   Have the driver compile what this launch would need, without running it;
+   false if the driver does not offer that.  The arguments are checked if
+   given. */
 static int kernel_prepare(lua_State *L) {
   static const char *const known[] = {"background", NULL};
   lze_Prepare how = LZE_PREPARE_WAIT;
@@ -184,7 +187,7 @@ static int kernel_prepare(lua_State *L) {
   return 1;
 }
 
-/* The struct stays until __gc, for a launch that a hook has closed it in. */
+/* The struct stays until __gc, for a launch during which a hook closed it. */
 static int kernel_close(lua_State *L) {
   lze_KernelBox *b = lze_check_box(L, 1, lze_kernel_kind);
   if (b->is_lua) lze_lua_kernel_close(L, 1);
@@ -238,7 +241,7 @@ static int kernel_tostring(lua_State *L) {
 
 static int field_name(lua_State *L) {
   const lze_KernelBox *b = lze_check_box(L, 1, lze_kernel_kind);
-  if (b->is_lua && !b->closed) /* it has one before it is compiled */
+  if (b->is_lua && !b->closed) /* it has a name before it is compiled */
     lua_pushstring(L, strchr(b->name, ' ') + 1);
   else
     lua_pushstring(L, kernel_check(L)->info->label);
@@ -251,7 +254,7 @@ static int field_args(lua_State *L) {
   for (uint32_t i = 0; i < info->arg_count; i++) {
     const spirv_arg *a = &info->args[i];
     lua_createtable(L, 0, 4);
-    lua_pushstring(L, a->name); /* nil where the module has none */
+    lua_pushstring(L, a->name); /* nil if the module does not contain it */
     lua_setfield(L, -2, "name");
     lze_argument_type_name(L, a);
     lua_setfield(L, -2, "type");
@@ -273,7 +276,7 @@ static int field_max_group_size(lua_State *L) {
   return 1;
 }
 
-/* {x, y, z}, or nil where there is none. [-0, +1] */
+/* [-0, +1] Push {x, y, z}, or nil if it is not set. */
 static void push_size(lua_State *L, const uint32_t size[3]) {
   if (size[0] == 0) {
     lua_pushnil(L);
@@ -286,19 +289,19 @@ static void push_size(lua_State *L, const uint32_t size[3]) {
   }
 }
 
-/* {x, y, z}, or nil when the kernel requires none. */
+/* {x, y, z}, or nil if the kernel does not require one. */
 static int field_required_group_size(lua_State *L) {
   push_size(L, kernel_check(L)->info->required_group);
   return 1;
 }
 
-/* {x, y, z}, or nil when none is set. */
+/* {x, y, z}, or nil if it is not set. */
 static int field_group_hint(lua_State *L) {
   push_size(L, kernel_check(L)->group_hint);
   return 1;
 }
 
-/* k.group_hint = a number, an array of one to three, or nil */
+/* k.group_hint = a number, an array of one to three numbers, or nil */
 static int kernel_newindex(lua_State *L) {
   lua_settop(L, 3);
   if (lua_type(L, 2) != LUA_TSTRING ||
@@ -336,7 +339,7 @@ static int field_spill_bytes(lua_State *L) {
 }
 
 static int field_kernel_handle(lua_State *L) {
-  kernel_check(L)->exposed = true; /* others may change it from now on */
+  kernel_check(L)->exposed = true; /* other code may change it from now on */
   lua_pushlightuserdata(L, kernel_check(L)->whole.handle);
   return 1;
 }
@@ -369,7 +372,7 @@ static const lze_Field kernel_fields[] = {
     {"handle", field_kernel_handle},
     {NULL, NULL}};
 
-/* lze.local_bytes(n) -> an argument that is n bytes of local memory */
+/* lze.local_bytes(n) -> an argument of n bytes of local memory */
 static int core_local_bytes(lua_State *L) {
   lua_Integer n = lze_check_integer(L, 1, "n");
   if (n < 1)

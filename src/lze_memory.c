@@ -1,6 +1,6 @@
 /*
- * lze_memory.c - buffers, which are typed windows on storages: what scripts do
- * with them.
+ * lze_memory.c - buffers, which are typed windows on storages: their methods,
+ * fields and indices.
  * SPDX-License-Identifier: MIT
  */
 #include "base/lze_box.h"
@@ -24,7 +24,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* How many values `print(x)` shows, and of how many bytes at most. */
+/* The number of values that `print(x)` shows, and the limit of their bytes. */
 enum { SHOWN = 8, SHOWN_BYTES = LZE_ELEMENT_BYTES };
 
 static int buffer_read(lua_State *L) {
@@ -105,8 +105,8 @@ static int buffer_write(lua_State *L) {
   return 1;
 }
 
-/* Fill with a struct, whose bytes are not the power of two that devices fill
-   with: written from the host. */
+/* Fill with a struct from the host: devices fill only with patterns whose size
+   is a power of two. */
 static void buffer_fill_structs(lua_State *L, const lze_Buffer *b) {
   size_t first, n, bytes = b->type->bytes;
   lze_buffer_range(L, b, 3, &first, &n);
@@ -133,8 +133,8 @@ static int buffer_fill(lua_State *L) {
   return 1;
 }
 
-/* Give the event on the top of the stack its command, or one that is done
-   from the start where there was nothing to do. */
+/* Set the command of the event at the top of the stack, or one that is done
+   from the start if there was nothing to do. */
 static void event_set(lua_State *L, lze_Event *e, lze_Command *c,
                       const lze_DeviceInfo *device, const char *name) {
   e->command = c != NULL ? c : lze_command_done(L, device, name);
@@ -152,7 +152,7 @@ static int queue_fill(lua_State *L) {
   return 1;
 }
 
-/* As lze_copy_on, where either may be an image. */
+/* lze_copy_on that also takes images. */
 static lze_Command *copy_on(lua_State *L, int arg) {
   bool images = lze_test_image(L, arg) != NULL ||
                 lze_test_image(L, arg + 1) != NULL;
@@ -192,8 +192,8 @@ static int file_fail(lua_State *L, const char *call, int error) {
                        strerror(error));
 }
 
-/* x:save(file [, i [, j]]) -> x: the bytes of the elements to an open file,
-   with no string in between. */
+/* x:save(file [, i [, j]]) -> x: writes the bytes of the elements to an open
+   file, without a string in between. */
 static int buffer_save(lua_State *L) {
   lua_settop(L, 4);
   lze_Buffer *b = lze_check_buffer(L, 1);
@@ -215,8 +215,8 @@ static int buffer_save(lua_State *L) {
   return 1;
 }
 
-/* x:load(file [, i [, j]]) -> n: elements from an open file, with no string in
-   between; n is how many there were before its end. */
+/* x:load(file [, i [, j]]) -> n: reads elements from an open file, without a
+   string in between; n is the number of elements before its end. */
 static int buffer_load(lua_State *L) {
   lua_settop(L, 4);
   lze_Buffer *b = lze_check_buffer(L, 1);
@@ -263,7 +263,7 @@ static int buffer_view(lua_State *L) {
   return 1;
 }
 
-/* x:export([where]) -> token, with which lze.import makes a buffer on the same
+/* x:export([where]) -> token, from which lze.import makes a buffer on the same
    memory, after a wait for pending work: an integer, for any state of this
    process, or with "process" a string, for another process. */
 static int buffer_export(lua_State *L) {
@@ -278,8 +278,8 @@ static int buffer_export(lua_State *L) {
   return 1;
 }
 
-/* x:pending() -> boolean: whether work in flight touches these elements,
-   without waiting.  Raises what the driver says when it does not tell. */
+/* x:pending() -> boolean: true if work in flight touches these elements,
+   without waiting.  Raises the driver's error if the query fails. */
 static int buffer_pending(lua_State *L) {
   lze_Buffer *b = lze_check_buffer(L, 1);
   lua_pushboolean(L, lze_storage_pending(
@@ -301,14 +301,14 @@ static int buffer_gc(lua_State *L) {
   return 0;
 }
 
-/* Whether closing a buffer ends its storage. */
+/* Returns true if closing a buffer ends its storage. */
 static bool buffer_ends(const lze_Buffer *b) {
   return b->storage != NULL && !b->view && b->storage->imports == 0;
 }
 
-/* Expressions that have yet to read what ends, or that may read by this buffer,
-   are evaluated first; that runs Lua code, which may close the buffer, or
-   import it. */
+/* Expressions that have yet to read a storage that ends, or that may read
+   through this buffer, are evaluated first; that runs Lua code, which may close
+   the buffer, or import it. */
 static int buffer_close(lua_State *L) {
   lze_Buffer *b = lze_check_box(L, 1, lze_buffer_kind);
   if (buffer_ends(b) || b->lent) lze_buffer_settle(L, 1);
@@ -321,7 +321,8 @@ static int buffer_len(lua_State *L) {
   return 1;
 }
 
-/* An integer-valued key as a 0-based position; false when out of range. */
+/* Convert an integer-valued key to a 0-based position; false if out of
+   range. */
 static bool buffer_key(lua_State *L, const lze_Buffer *b, size_t *position) {
   int exact;
   lua_Integer i = lua_tointegerx(L, 2, &exact);
@@ -348,7 +349,8 @@ static void buffer_push_element(lua_State *L, const lze_Buffer *b,
   }
   if (b->storage->uses != NULL || b->storage->failed != NULL)
     lze_buffer_wait(L, 1, b, position, 1, false);
-  /* A copy, because the table of a vector may run a finaliser that closes. */
+  /* A copy, because creating the table of a vector may run a finaliser that
+     closes the buffer. */
   char element[16 * 8];
   memcpy(element, lze_buffer_data(b) + position * b->type->bytes,
          b->type->bytes);
@@ -383,8 +385,8 @@ static int buffer_next(lua_State *L) {
   return 2;
 }
 
-/* Whether it is open and on the host is for the first step to say, which has
-   a position. */
+/* The first step, which has a position, checks that it is open and on the
+   host. */
 static int buffer_pairs(lua_State *L) {
   lze_check_box(L, 1, lze_buffer_kind);
   lua_pushcfunction(L, buffer_next);
@@ -491,7 +493,8 @@ static int field_context(lua_State *L) {
   return 1;
 }
 
-/* x:display(): its text, in a notebook or printed, after what writes it. */
+/* x:display(): shows its text in a notebook, or prints it, after the work that
+   writes it. */
 static int buffer_display(lua_State *L) {
   lze_Buffer *b = lze_check_buffer(L, 1);
   lze_storage_wait(L, b->storage, b->offset,
@@ -539,7 +542,7 @@ static const lze_Method functions[] = {
     {NULL, NULL, LZE_HOT}};
 
 /* dev:memory() -> free_bytes, total_bytes
-   Level Zero's core cannot tell what is free: free_bytes is the total less
+   Level Zero's core does not report free memory: free_bytes is the total less
    what this state uses there. */
 static int device_memory(lua_State *L) {
   const lze_DeviceInfo *d = lze_check_device(L);

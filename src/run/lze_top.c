@@ -25,7 +25,7 @@
 
 enum { MOST_KERNELS = 8, MOST_DEVICES = 8 };
 
-/* The page; command/top.lua reads it.  The number of the text is odd while it
+/* The page; command/top.lua reads it.  The version of the text is odd while it
    is being written. */
 typedef struct Shown {
   uint64_t launches, bytes, peak, in_flight;
@@ -39,10 +39,10 @@ typedef struct Shown {
 struct lze_Page {
   Shown *shown;
   lze_State *state;
-  uint64_t first_ns, spent_ns;  /* since when; what texts have taken */
-  unsigned long long start;     /* of the process */
+  uint64_t first_ns, spent_ns;  /* start time; time spent on texts */
+  unsigned long long start;     /* of the process, see process_start() */
   char directory[200], name[24];
-  struct lze_Page *next;        /* of the process */
+  struct lze_Page *next;        /* in the list of the process */
 };
 
 static pthread_mutex_t pages_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -83,7 +83,7 @@ void lze_page_remove(const char *directory, const char *name) {
   close(at);
 }
 
-/* In a process that was forked, which has the states, but must not show them as
+/* In a forked process, which inherits the states, but must not publish them as
    those of its parent. */
 static void pages_forget(void) {
   for (struct lze_Page *p = pages, *next; p != NULL; p = next) {
@@ -97,7 +97,7 @@ static void pages_forget(void) {
   pthread_mutex_init(&pages_lock, NULL);
 }
 
-/* The process ends with states that nothing has closed. */
+/* Runs when the process ends with states that nothing has closed. */
 static void pages_unlink(void) {
   pthread_mutex_lock(&pages_lock);
   for (struct lze_Page *p = pages; p != NULL; p = p->next)
@@ -110,8 +110,8 @@ static void pages_register(void) {
   atexit(pages_unlink);
 }
 
-/* Since when this process has been there, in ticks of the kernel's: a number
-   that comes again is another process. */
+/* Returns the start time of this process, in kernel ticks: a process id with a
+   different start time is another process. */
 static unsigned long long process_start(void) {
   char text[1024];
   unsigned long long ticks = 0;
@@ -131,13 +131,14 @@ static unsigned long long process_start(void) {
 
 /* Makes the file; returns its page, or NULL. */
 static Shown *page_map(const char *directory, const char *name) {
-  lze_page_remove(directory, name); /* of an older process of that number */
+  lze_page_remove(directory, name); /* left by an older process with that id */
   int at = private_open(directory);
   if (at < 0) return NULL;
   int fd = openat(at, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                   0600);
   void *page = MAP_FAILED;
-  /* All of it is there: writing to it cannot fail for want of room. */
+  /* The whole file is allocated: writing to it cannot fail for lack of
+     space. */
   if (fd >= 0 && posix_fallocate(fd, 0, sizeof(Shown)) == 0)
     page = mmap(NULL, sizeof(Shown), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (fd >= 0 && page == MAP_FAILED) unlinkat(at, name, 0);
@@ -167,7 +168,7 @@ static void add(Text *t, const char *format, ...) {
   t->room -= (size_t)n;
 }
 
-/* Put a kernel among those with most launches. */
+/* Insert a kernel into the list of kernels with most launches. */
 static void kernels_insert(const lze_Kernel *top[MOST_KERNELS],
                            const lze_Kernel *k) {
   int i = MOST_KERNELS - 1;
@@ -206,8 +207,8 @@ static void page_write(const lze_State *S, unsigned long long start,
     add(&t, "%llu %s\n", (unsigned long long)top[i]->launches, top[i]->name);
 }
 
-/* Texts may take that much of the processor's time at once, and such a part of
-   all time. */
+/* Texts may take BURST_NS of processor time at once, and 1/TEXT_PART of the
+   total time. */
 #define BURST_NS 5000000u
 
 enum { TEXT_PART = 200 };
@@ -225,7 +226,8 @@ static void page_update(lze_State *S) {
   shown->bytes = S->bytes;
   shown->peak = S->peak;
   shown->in_flight = lze_count_in_flight(S);
-  uint64_t now = clock_ns(CLOCK_MONOTONIC_COARSE); /* the cheapest to read */
+  uint64_t now = clock_ns(CLOCK_MONOTONIC_COARSE); /* the fastest clock to
+                                                      read */
   if (p->spent_ns > BURST_NS + (now - p->first_ns) / TEXT_PART) return;
   uint64_t start = clock_ns(CLOCK_THREAD_CPUTIME_ID);
   shown->version++;
@@ -234,7 +236,7 @@ static void page_update(lze_State *S) {
   p->spent_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - start;
 }
 
-/* --- from the beginning to the end ---------------------------------------- */
+/* --- begin and end ------------------------------------------------------- */
 
 void lze_top_open(lze_State *S) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;

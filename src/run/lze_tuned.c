@@ -1,5 +1,5 @@
 /*
- * lze_tuned.c - the group sizes that lze.tune has found, kept on disk.
+ * lze_tuned.c - the group sizes that lze.tune has found, stored on disk.
  * SPDX-License-Identifier: MIT
  */
 #include "run/lze_group.h"
@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Ranges of one class take one size: those of as many dimensions with as many
-   binary digits each, or, where the size must divide it, the very range. */
+/* Ranges of one class share a size: ranges with equally many dimensions and
+   binary digits in each or, if the size must divide the range, only this
+   range. */
 static cache_key tuned_key(const lze_Kernel *k, const lze_GroupInput *in) {
   cache_key key = k->module->key;
   cache_key_add(&key, k->info->label, strlen(k->info->label));
@@ -38,7 +39,6 @@ void lze_tuned_group(const lze_Kernel *k, const lze_GroupInput *in,
   free(entry);
 }
 
-/* Whether it can be read again. */
 bool lze_tuned_keep(const lze_Kernel *k, const lze_GroupInput *in,
                     const uint32_t size[3]) {
   cache_key key = tuned_key(k, in);

@@ -16,16 +16,16 @@
 #include <string.h>
 #include <time.h>
 
-/* The same while runs of plans have parts on the host, which are looked for in
-   between. */
+/* LZE_SLICE_NS while runs of plans have parts on the host, which are polled
+   between slices. */
 #define RUNS_SLICE_NS 200000u
 
 /* A program that only ever enqueues must not fill the memory with commands;
-   past so many the oldest is waited for. */
+   past this number it waits for the oldest. */
 #define MAX_IN_FLIGHT 16384u
 
 /* Raise the failure of a command that the caller owns, giving up that
-   ownership; once is enough for each. */
+   ownership; each failure is raised once. */
 static void failure_raise(lua_State *L, lze_Command *c) {
   bool raise = c->status == LZE_FAILED && !c->raised;
   const lze_Driver *driver = c->device->driver;
@@ -43,7 +43,7 @@ static void failure_raise(lua_State *L, lze_Command *c) {
     lua_rawgeti(L, LUA_REGISTRYINDEX, error);
     luaL_unref(L, LUA_REGISTRYINDEX, error);
     if (raise) {
-      lze_keep_error(L); /* of a script's function */
+      lze_keep_error(L); /* raised by a function of the script */
       lua_error(L);
     }
     lua_pop(L, 1);
@@ -58,8 +58,8 @@ static int await_raise(lua_State *L) {
   lze_command_untold(L, lua_touserdata(L, 1), lua_touserdata(L, 2));
 }
 
-/* Wait; raises nothing.  -1 when something raised an error, which is then on
-   the stack, else whether it is done. */
+/* Wait; raises nothing.  Returns 1 when done, 0 at the deadline, and -1 if
+   something raised an error, which is then on the stack. */
 static int command_finish(lua_State *L, lze_Command *c, uint64_t deadline) {
   lze_WaitTimes times = {0};
   while (c->status == LZE_PENDING) {
@@ -98,7 +98,7 @@ static int command_finish(lua_State *L, lze_Command *c, uint64_t deadline) {
     if (marked != NULL)
       ZE_TRY(&out, zeEventHostSynchronize, marked->event->handle, slice);
     if (c->foreign && out.result == ZE_RESULT_SUCCESS) {
-      return 1; /* until the host resets it */
+      return 1; /* until the embedding program resets it */
     } else if (!c->foreign && lze_command_is_over(c, &out)) {
       lze_command_retire_to(marked != NULL ? marked : c, &out);
     } else if (out.result != ZE_RESULT_NOT_READY) {
@@ -116,7 +116,7 @@ static int command_finish(lua_State *L, lze_Command *c, uint64_t deadline) {
   return 1;
 }
 
-/* The same, recorded. */
+/* command_finish with a record of the wait. */
 static int command_await(lua_State *L, lze_Command *c, uint64_t deadline) {
   bool recorded = c->state->recorder != NULL && c->status == LZE_PENDING;
   if (recorded) lze_record_power(L, c->state); /* while the device works */
@@ -167,7 +167,8 @@ void lze_storage_wait(lua_State *L, lze_Storage *s, size_t first,
   if (failed != NULL) failure_raise(L, failed);
 }
 
-/* As command_await; the queue may be gone then. */
+/* Run command_await for the oldest command; the queue may be destroyed by
+   then. */
 static int queue_await_oldest(lua_State *L, lze_Queue *q) {
   lze_Command *c = q->head;
   lze_queue_hold(q);
@@ -197,7 +198,6 @@ int lze_state_await_oldest(lua_State *L, lze_State *S, uint64_t newest) {
   return oldest != NULL ? queue_await_oldest(L, oldest) : 0;
 }
 
-/* The newest command that waiting for waits for all; without order, any. */
 lze_Command *lze_queue_last(const lze_Queue *q) {
   return q->ordered ? q->tail : q->head;
 }
@@ -206,7 +206,7 @@ bool lze_queue_drain(lua_State *L, lze_Queue *q, uint64_t deadline) {
   int done = 1;
   lze_Command *failed = NULL;
   lze_queue_hold(q);
-  /* As many as there are now: a hook could enqueue for ever. */
+  /* At most the present number: a hook could enqueue for ever. */
   for (uint32_t n = q->in_flight; n > 0 && q->head != NULL && done == 1; n--) {
     lze_Command *last = lze_queue_last(q);
     lze_command_own(last);

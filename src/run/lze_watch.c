@@ -2,10 +2,10 @@
  * lze_watch.c - a file descriptor that is readable once a command is over.
  * SPDX-License-Identifier: MIT
  *
- * Level Zero has none, so a thread of ours waits on the event and writes to an
- * eventfd.  It calls the driver and nothing of Lua, touches nothing that is
- * counted, and is joined before the event serves another command or, one of the
- * host's, its context is closed.
+ * Level Zero does not offer one, so our thread waits on the event and writes to
+ * an eventfd.  It calls the driver but never Lua, changes no counters, and is
+ * joined before the event serves another command or, if the embedding program
+ * owns it, its context is closed.
  */
 #include "base/lze_error.h"
 #include "device/lze_loader.h"
@@ -21,7 +21,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* How long a thread may take to notice that it is to stop. */
+/* The longest time until a thread notices that it must stop. */
 #define SLICE_NS 100000000u
 
 struct lze_Watch {
@@ -43,7 +43,7 @@ static void *watch_run(void *argument) {
   return NULL;
 }
 
-/* Signals of the host are for its own threads. */
+/* Signals of the process are handled by its other threads. */
 static int watch_start(lze_Watch *w) {
   sigset_t all, old;
   pthread_attr_t attributes;
