@@ -36,7 +36,7 @@ static const struct builtin {
   {"work.barrier", B_BARRIER, 0},
   {"math.modf", B_MODF, OpenCLstd_Trunc}, {"math.tointeger", B_TOINTEGER, 0},
   {"math.type", B_TYPE, 0},
-  /* Known by name, and refused. */
+  /* Known by name, but rejected. */
   {"math.random", B_NONE, 0}, {"math.randomseed", B_NONE, 0},
   {"work.print", B_PRINT, 0},
   {"work.local_array", B_ARRAY, SpvStorageClassWorkgroup},
@@ -69,7 +69,7 @@ const char *lzc_builtin_name(unsigned builtin) {
 
 /* --- ids ------------------------------------------------------------------ */
 
-/* Of the sub-group: its size, or the place in it, from 1. */
+/* Returns the size of the sub-group, or the place in it, from 1. */
 static val lane(compiler *c, unsigned which) {
   if (!c->input->device.sub_groups) return v_int(c, 1);
   if (!c->emit) return (val){T_INT, 0, 0};
@@ -111,8 +111,8 @@ static val id_of(compiler *c, const struct builtin *f, unsigned base,
 
 /* --- arrays --------------------------------------------------------------- */
 
-/* The constant that a size is, captured numbers included: these are then
-   compiled in. */
+/* Returns the constant value of a size; captured numbers are compiled in for
+   that. */
 static bool size_of(compiler *c, type t, int64_t *n) {
   if (constant_of(c, t, n)) return true;
   if (KIND(t) != T_INT || !(DATA(t) & CAPTURED)) return false;
@@ -122,7 +122,7 @@ static bool size_of(compiler *c, type t, int64_t *n) {
   return true;
 }
 
-/* (type, n) of local_array and private_array: the array of this call. */
+/* Returns the array of this call of local_array or private_array(type, n). */
 static val array(compiler *c, const struct builtin *f, unsigned base,
                  unsigned count) {
   type t = count == 2 ? c->state[base + 1] : T_NONE;
@@ -164,7 +164,7 @@ static val array(compiler *c, const struct builtin *f, unsigned base,
 
 /* --- atomics -------------------------------------------------------------- */
 
-/* What a floating-point atomic makes of the old value and v. */
+/* Returns the new value of a floating-point atomic for the old value and v. */
 static uint32_t combine(compiler *c, unsigned op, uint32_t t, uint32_t old,
                         uint32_t v) {
   switch (op) {
@@ -186,8 +186,8 @@ static uint32_t compare_exchange(compiler *c, uint32_t t, uint32_t at,
   return id;
 }
 
-/* Compare-exchange until nobody came between; returns the old value, a real
-   of `bits` bits.  `at` points to an integer. */
+/* Repeats compare-exchange until no other work-item interferes; returns the old
+   value, a real of `bits` bits.  `at` points to an integer. */
 static uint32_t exchange_loop(compiler *c, unsigned op, unsigned bits,
                               uint32_t at, uint32_t scope, uint32_t v) {
   uint32_t t = t_int(c, bits), r = t_float(c, bits), seen = variable_new(c, t);
@@ -207,7 +207,7 @@ static uint32_t exchange_loop(compiler *c, unsigned op, unsigned bits,
   return f;
 }
 
-/* The value as an integer of an element's bits, and back. */
+/* Converts the value to the bits of an element. */
 static uint32_t to_cell(compiler *c, lzc_element e, val v) {
   unsigned bits = lzc_element_bytes(e) * 8;
   if (is_real(e)) return real_of_bits(c, v, bits);
@@ -215,9 +215,10 @@ static uint32_t to_cell(compiler *c, lzc_element e, val v) {
                              : op1(c, SpvOpSConvert, t_int(c, bits), v.id);
 }
 
-/* Check what an atomic of integers stores: what it makes of the old value and
-   v, before the element wraps it; of the smaller and the greater one, v.
-   `swapped` is whether a compare-exchange stores v, and 0 for the others. */
+/* Checks the value that an atomic of integers stores: its result for the old
+   value and v, before the element wraps it; for the smaller and the greater
+   one, v.  `swapped` is true if a compare-exchange stores v, and 0 for the
+   others. */
 static void check_stored(compiler *c, known *k, const spot *at, unsigned op,
                          uint32_t old, uint32_t v, uint32_t swapped) {
   uint32_t t = t_of(c, T_INT), stored = v;
@@ -233,8 +234,8 @@ static void check_stored(compiler *c, known *k, const spot *at, unsigned op,
   check_fit(c, k, at, (val){T_INT, stored, 0});
 }
 
-/* x, i and v, or for compare-exchange x, i, what is expected and v, stand
-   behind the function; the old value is returned. */
+/* Compiles an atomic: the arguments, x, i and v, or for compare-exchange x, i,
+   expected and v, follow the function; returns the old value. */
 static val atomic(compiler *c, const struct builtin *f, unsigned base,
                   unsigned count) {
   bool swap = f->kind == B_SWAP;
@@ -335,8 +336,8 @@ static val atomic(compiler *c, const struct builtin *f, unsigned base,
 /* --- random numbers ------------------------------------------------------- */
 
 /* Philox4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy
-   as 1, 2, 3", SC11).  Key: the low and the high half of seed; counter: the
-   low and the high half of counter, 0, 0.  Four integers from 0 to 2^32 - 1. */
+   as 1, 2, 3", SC11).  Key: the low and the high half of seed; counter: the low
+   and the high half of counter, 0, 0.  Four integers from 0 to 2^32 - 1. */
 static void philox(compiler *c, val seed, val counter, val *results) {
   for (int i = 0; i < 4; i++) results[i] = (val){T_INT, 0, 0};
   if (!c->emit) return;
@@ -376,7 +377,7 @@ static void philox(compiler *c, val seed, val counter, val *results) {
 
 /* --- arithmetic ----------------------------------------------------------- */
 
-/* What option `fast` takes in place of a function of floats. */
+/* Returns the function that option `fast` uses in place of one on floats. */
 static unsigned native(const compiler *c, unsigned op) {
   if (!c->input->options.fast || real_bits(c) != 32) return op;
   switch (op) {
@@ -400,9 +401,10 @@ static val real_of(compiler *c, unsigned op, unsigned count, const val *v) {
                0};
 }
 
-/* The larger or smaller, as math.max compares: the first of equals, and of two
-   of which one is a NaN.  Not a comparison that selects one of the reals: LLVM
-   14 takes max(3.0, max(x, 3.0)) for the inner one, which may be a NaN. */
+/* Returns the larger or smaller, as math.max compares: the first of equals, and
+   the first if one is a NaN.  Not written as a comparison that selects one of
+   the reals: LLVM 14 simplifies max(3.0, max(x, 3.0)) to the inner one, which
+   may be a NaN. */
 static val extreme(compiler *c, bool max, val a, val b) {
   bool real = KIND(a.type) == T_REAL || KIND(b.type) == T_REAL;
   val r = {real ? T_REAL : T_INT, 0, 0};
@@ -420,8 +422,8 @@ static val extreme(compiler *c, bool max, val a, val b) {
   return r;
 }
 
-/* The integer n - 2 min(n, 0).  LLVM 14 takes other forms for its own abs, whose
-   negative it gets wrong in loops. */
+/* Returns the integer n - 2 min(n, 0).  LLVM 14 recognises other forms as its
+   own abs, and gets the negative of that wrong in loops. */
 static val absolute(compiler *c, val n) {
   val zero = v_int(c, 0);
   uint32_t minus = compare(c, OP_LT, n, zero);
@@ -431,8 +433,8 @@ static val absolute(compiler *c, val n) {
   return (val){T_INT, op2(c, SpvOpISub, t, high, low), 0};
 }
 
-/* What math.max or math.min makes of `best` and `v`, which is not looked at
-   where it is missing: a function may have given fewer results. */
+/* Returns the result of math.max or math.min for `best` and `v`, which is
+   ignored if it is missing: a function may have returned fewer results. */
 static val better(compiler *c, bool max, val best, val v, uint32_t there) {
   val r = extreme(c, max, best, v);
   if (there == 0) return r;
@@ -441,8 +443,8 @@ static val better(compiler *c, bool max, val best, val v, uint32_t there) {
   return r;
 }
 
-/* Whether the only argument, in register `reg`, is a quotient, of what may be
-   integers, that was made just before. */
+/* Returns true if the only argument, in register `reg`, is a quotient, possibly
+   of integers, that was computed just before. */
 static bool is_quotient(const compiler *c, unsigned reg) {
   size_t pc = c->at->pc;
   if (pc < 2 || c->quotient_for != pc) return false;
@@ -450,9 +452,8 @@ static bool is_quotient(const compiler *c, unsigned reg) {
   return (GET_OP(i) == OP_DIV || GET_OP(i) == OP_DIVK) && GET_A(i) == reg;
 }
 
-/* math.log(x, base).  Lua computes logarithms to the bases 2 and 10 by
-   functions of their own, and takes a base that is nil (`there` does not hold)
-   for e.
+/* math.log(x, base).  Lua has separate functions for logarithms to the bases 2
+   and 10, and uses e if the base is nil (`there` is false).
    Equal constants have equal ids. */
 static val logarithm(compiler *c, val x, val base, uint32_t there) {
   static const struct {
@@ -474,7 +475,8 @@ static val logarithm(compiler *c, val x, val base, uint32_t there) {
   return r;
 }
 
-/* Which numbers a function of math takes as integers where these are given. */
+/* Notes which numbers a function of math treats as integers if a launch passes
+   integers. */
 static void meet_arguments(compiler *c, int kind, unsigned count,
                            const val *v) {
   bool reals = kind == B_REAL1 || kind == B_FMA || kind == B_ATAN ||
@@ -485,7 +487,8 @@ static void meet_arguments(compiler *c, int kind, unsigned count,
   for (unsigned i = 0; i < count && !reals; i++) meet(c, v[i].type, T_INT);
 }
 
-/* A quotient whose operands may be given as integers is floored. */
+/* Returns true if both operands of a quotient are integers: then it is floored.
+   Notes that it matters if a launch passes integers. */
 static bool are_integers(compiler *c, const val *quotient) {
   meet(c, quotient[0].type, quotient[1].type);
   return KIND(quotient[0].type) == T_INT && KIND(quotient[1].type) == T_INT;
@@ -501,8 +504,8 @@ static val integer_fmod(compiler *c, val a, val b) {
   return (val){T_INT, op2(c, SpvOpSRem, t, a.id, d), 0};
 }
 
-/* The whole part as an integer, as math.floor gives one, and the rest, which
-   is 0.0 of infinities. */
+/* Returns the whole part as an integer, as math.floor does, and the rest, which
+   is 0.0 for infinities. */
 static unsigned parts(compiler *c, val v, val *results) {
   results[0] = v;
   results[1] = v_real(c, 0);
@@ -516,18 +519,18 @@ static unsigned parts(compiler *c, val v, val *results) {
   return 2;
 }
 
-/* The integer that a number is, or nil. */
+/* Converts a number to the integer with the same value, or nil. */
 static val to_integer(compiler *c, val v) {
   if (KIND(v.type) == T_INT) return v;
   val r = {T_MAYBE_INT, whole(c, v.id), 0};
-  /* As integers compare: equal to the integer it converts to, exactly. */
+  /* Compared as integers: equal to the integer it converts to, exactly. */
   r.flag = compare(c, OP_EQ, (val){T_INT, r.id, 0}, v);
   return r;
 }
 
 /* --- print ---------------------------------------------------------------- */
 
-/* A pointer to constant text, with its zero. */
+/* Returns a pointer to constant text with its terminating zero. */
 static uint32_t text_pointer(compiler *c, const char *text) {
   uint32_t size = (uint32_t)strlen(text) + 1, t = t_int(c, 8);
   uint32_t *words = arena_new(c->a, size + 1, sizeof *words);
@@ -548,14 +551,14 @@ static uint32_t text_pointer(compiler *c, const char *text) {
   return at;
 }
 
-/* A line to print, as far as it is known. */
+/* A line to print, as far as it is assembled. */
 enum { MOST_PRINTED = 24, MOST_FORKS = 6, LINE_ROOM = 1000 };
 typedef struct line {
   const struct builtin *f;
-  unsigned base, count, next; /* the arguments; the one that comes */
-  int forks;                  /* how many reals may still fork the line */
-  bool there;                 /* that comes: it is not nil */
-  uint32_t used;              /* of words, printf's operands */
+  unsigned base, count, next; /* the arguments; the current one */
+  int forks;                  /* number of reals that may still fork the line */
+  bool there;                 /* the current one is not nil */
+  uint32_t used;              /* of words, the operands of printf */
   uint32_t words[MOST_PRINTED + 5];
   size_t n;
   char format[LINE_ROOM + 32];
@@ -581,7 +584,7 @@ static void line_number(compiler *c, line *l, val v, const char *conversion) {
   l->words[l->used++] = id;
 }
 
-/* Whether Lua prints this real with all its digits and ".0". */
+/* Returns true if Lua prints this real with all its digits and ".0". */
 static uint32_t prints_whole(compiler *c, uint32_t real) {
   uint32_t t = t_of(c, T_REAL);
   return logical(
@@ -594,9 +597,9 @@ static uint32_t prints_whole(compiler *c, uint32_t real) {
 
 static void print_from(compiler *c, line *l, uint32_t end);
 
-/* The line goes on with one text or conversion where `yes` holds, and with
-   another where not.  Each has a printf of its own, for formats are constant,
-   and a line in pieces could be torn by other work-items. */
+/* Continues the line with one text or conversion if `yes` is true, and with
+   another if not.  Each has a separate printf, because formats are constant,
+   and other work-items could interleave with a line printed in pieces. */
 static void print_either(compiler *c, const line *l, uint32_t end,
                          uint32_t yes, val v, const char *const texts[2]) {
   uint32_t at[2] = {writer_id(&c->w), writer_id(&c->w)};
@@ -610,8 +613,7 @@ static void print_either(compiler *c, const line *l, uint32_t end,
   }
 }
 
-/* The line goes on with the number that comes next or, where `there` does not
-   hold, with nil. */
+/* Continues the line with the next number or, if `there` is false, with nil. */
 static void print_maybe(compiler *c, const line *l, uint32_t end,
                         uint32_t there) {
   line yes = *l, no = *l;
@@ -626,7 +628,7 @@ static void print_maybe(compiler *c, const line *l, uint32_t end,
   print_from(c, &no, end);
 }
 
-/* The arguments from l->next on, printf, and a branch to `end`. */
+/* Writes the arguments from l->next on, printf, and a branch to `end`. */
 static void print_from(compiler *c, line *l, uint32_t end) {
   bool wide = real_bits(c) == 64;
   while (l->next < l->count && l->n < LINE_ROOM) {
@@ -650,7 +652,7 @@ static void print_from(compiler *c, line *l, uint32_t end) {
     } else if (KIND(v.type) == T_INT) {
       line_number(c, l, v, "%ld");
     } else if (KIND(v.type) == T_REAL) {
-      /* Without the l PoCL rounds doubles to float. */
+      /* Without the l, PoCL rounds doubles to float. */
       const char *const texts[] = {wide ? "%.1lf" : "%.1f",
                                    wide ? "%.14lg" : "%.7g"};
       if (c->emit && l->forks-- > 0) {
@@ -682,8 +684,8 @@ static void print_from(compiler *c, line *l, uint32_t end) {
   branch(c, end);
 }
 
-/* print(...): a line by one call of OpenCL's printf.  Each boolean doubles
-   the calls that there are to choose from, and so do the first reals. */
+/* print(...): prints a line by one call of OpenCL's printf.  Each boolean
+   doubles the number of calls to choose from, and so do the first reals. */
 static void print(compiler *c, const struct builtin *f, unsigned base,
                   unsigned count) {
   line l = {.f = f, .base = base, .used = 5, .forks = MOST_FORKS};
@@ -706,7 +708,7 @@ unsigned call_builtin(compiler *c, unsigned builtin, unsigned base,
                       unsigned count, val *results) {
   const struct builtin *f = &builtins[builtin - 1];
   val v[8], *r = results;
-  uint32_t there[8]; /* of what may be nil, else 0 */
+  uint32_t there[8]; /* condition if it may be nil, else 0 */
   if (f->kind == B_NONE) {
     finding(c, f->name, "has a state that work-items cannot share; "
             "lze.work.random(seed, counter) has none");
@@ -797,7 +799,7 @@ unsigned call_builtin(compiler *c, unsigned builtin, unsigned base,
       } else if (f->kind == B_FLOOR && count == 1 &&
                  is_quotient(c, base + 1) &&
                  are_integers(c, c->quotient)) {
-        /* floor(a / b) of integers is a // b, however wide reals are. */
+        /* floor(a / b) of integers is a // b, for any width of reals. */
         check_divisor(c, c->quotient[1]);
         r[0] = arithmetic(c, OP_IDIV, c->quotient[0], c->quotient[1]);
       } else {

@@ -1,10 +1,10 @@
 /*
- * check.c - checked accesses: what is outside is not done, and reported.
+ * check.c - checked accesses: those outside are skipped, and reported.
  * SPDX-License-Identifier: MIT
  */
 #include "compile.h"
 
-/* The number of an access to what has a name, at the line that is written. */
+/* Returns the number of a new access with this name, at the current line. */
 static size_t access_add(compiler *c, const char *name, const char *element) {
   const char *file = c->at->p->file;
   c->accesses = arena_grow(c->a, c->accesses, c->access_count, &c->access_room,
@@ -23,7 +23,7 @@ static void report(compiler *c, unsigned at, uint32_t v) {
   WRITE(&c->w, WRITER_BODY, SpvOpStore, to, v, SpvMemoryAccessAlignedMask, 8);
 }
 
-/* Code for what is not as it must be: the first to come says so. */
+/* Writes code that reports a fault; only the first fault is stored. */
 static void fault(compiler *c, const char *name, const char *element,
                   const spot *at) {
   uint32_t word = t_int(c, 32), first = writer_id(&c->w);
@@ -56,7 +56,7 @@ static bool checks(const compiler *c) {
   return c->emit && c->input->options.bounds;
 }
 
-/* Code for a mistake that is made where `wrong` holds. */
+/* Writes code that reports a fault if `wrong` is true. */
 static void mistake(compiler *c, uint32_t wrong, const char *name,
                     const char *element, const spot *at) {
   uint32_t yes = writer_id(&c->w), after = writer_id(&c->w);

@@ -1,9 +1,9 @@
 /*
- * chunk.c - functions as lua_dump writes them, read and checked.
+ * chunk.c - functions in the format of lua_dump, read and checked.
  * SPDX-License-Identifier: MIT
  *
- * The formats of Lua 5.4 and 5.5; what is read of 5.5's becomes what 5.4 would
- * have written.  Nothing in a chunk is trusted.
+ * Reads the formats of Lua 5.4 and 5.5; chunks of 5.5 are converted to the
+ * equivalent of 5.4.  Nothing in a chunk is trusted.
  */
 #include "chunk.h"
 
@@ -84,7 +84,8 @@ typedef struct reader {
   const unsigned char *start, *at, *end;
   const char *error;
   bool is_55;
-  saved_string *strings;        /* of 5.5, which names those it wrote before */
+  saved_string *strings;        /* of 5.5, which refers to earlier strings by
+                                   number */
   size_t string_count, string_room;
 } reader;
 
@@ -105,7 +106,7 @@ static unsigned byte(reader *r) {
   return at == NULL ? 0 : *at;
 }
 
-/* In groups of 7 bits, the most significant first.  Bit 7 marks the last one
+/* Reads groups of 7 bits, the most significant first.  Bit 7 marks the last one
    in 5.4, all others in 5.5. */
 static uint64_t number(reader *r, uint64_t limit) {
   uint64_t n = 0;
@@ -121,7 +122,7 @@ static uint64_t number(reader *r, uint64_t limit) {
   }
 }
 
-/* How many of what takes at least `size` bytes each follow. */
+/* Reads the number of items that follow, of at least `size` bytes each. */
 static size_t count_of(reader *r, size_t size) {
   size_t n = (size_t)number(r, INT32_MAX);
   if (r->error == NULL && n > left(r) / size)
@@ -129,7 +130,7 @@ static size_t count_of(reader *r, size_t size) {
   return r->error != NULL ? 0 : n;
 }
 
-/* In 5.5 zeros stand before what is an array. */
+/* In 5.5, padding precedes arrays. */
 static void align(reader *r, size_t size) {
   size_t over = (size_t)(r->at - r->start) % size;
   if (r->is_55 && over != 0) take(r, size - over);
@@ -214,7 +215,7 @@ static uint32_t word(reader *r) {
   return n;
 }
 
-/* Lines as differences, with absolute ones where these do not fit. */
+/* Reads lines as differences, with absolute ones for large steps. */
 static void read_lines(reader *r, proto *p) {
   size_t count = count_of(r, 1);
   const unsigned char *steps = take(r, count);
@@ -243,7 +244,7 @@ static void read_lines(reader *r, proto *p) {
   }
 }
 
-/* An instruction of 5.5 as 5.4 would have it; UINT32_MAX is none. */
+/* Converts an instruction of 5.5 to 5.4; UINT32_MAX if that is impossible. */
 static uint32_t translated(uint32_t i) {
   enum { SHLI = 32, SHRI, GETVARG = 81, ERRNNIL, VARARGPREP, EXTRAARG };
   unsigned op = GET_OP(i), size;
@@ -252,13 +253,14 @@ static uint32_t translated(uint32_t i) {
     case SHLI: return rest | OP_SHLI;
     case SHRI: return rest | OP_SHRI;
     case GETVARG: return rest | OP_VARARG;
-    /* Of `global x = 1`; the assignment that follows is what is refused. */
+    /* Part of `global x = 1`; the assignment that follows is rejected. */
     case ERRNNIL: return rest | OP_CLOSE;
     case VARARGPREP: return rest | OP_VARARGPREP;
     case EXTRAARG: return rest | OP_EXTRAARG;
-    case OP_SELF: return i | 1u << 15; /* its name always is a constant */
+    case OP_SELF: return i | 1u << 15; /* its name is always a constant */
     case OP_NEWTABLE: case OP_SETLIST:
-      /* 6 and 10 bits for B and C; more than 255 stay more than is asked. */
+      /* B and C have 6 and 10 bits; more than 255 stays above any size
+         needed. */
       size = i >> 22 > 255 ? 255 : i >> 22;
       return (i & 0xffff) | (i >> 16 & 0x3f) << 16 | size << 24;
     default: return op > EXTRAARG ? UINT32_MAX : i;
@@ -267,8 +269,8 @@ static uint32_t translated(uint32_t i) {
 
 static const loop_form loops[] = {{0, 1, 2, 3, 3}, {2, 0, 1, 2, 2}};
 
-/* A function, or with p == NULL only its bytes; functions nest 200 deep, as
-   Lua's own do. */
+/* Reads a function; if p is NULL, skips its bytes; functions nest at most 200
+   deep, as in Lua itself. */
 static void read_function(reader *r, proto *p, int depth) {
   proto other = {0};
   size_t length;
@@ -348,9 +350,9 @@ bool writes(const proto *p, size_t pc, unsigned reg) {
   return reg == a;
 }
 
-/* What A, B and C of an opcode are: r a register, A likewise or, of what gives
-   none, the one behind the last, R two, F those of a loop, k a constant, s a
-   constant string, u an upvalue, K a constant where the bit k is set, else a
+/* Kinds of A, B and C of an opcode: r a register, A also the one behind the
+   last if there are no results, R two, F the registers of a loop, k a constant,
+   s a constant string, u an upvalue, K a constant if the bit k is set, else a
    register, . anything. */
 static const char operands[OP_COUNT][4] = {
   [OP_MOVE] = "rr.", [OP_LOADI] = "r..", [OP_LOADF] = "r..",
@@ -441,7 +443,8 @@ static const char *check(const proto *p) {
   return NULL;
 }
 
-/* Whether all results of a call, or all of ..., are given or returned. */
+/* Returns true if all results of a call, or all of ..., are passed or
+   returned. */
 static bool has_open_call(const proto *p) {
   for (size_t pc = 0; pc < p->code_count; pc++) {
     opcode op = GET_OP(p->code[pc]);
@@ -452,7 +455,7 @@ static bool has_open_call(const proto *p) {
   return false;
 }
 
-/* A source as Lua's own messages have it: of a text, how it begins. */
+/* Returns a source as in Lua's own messages: for a text, its beginning. */
 static const char *shown(arena *a, const char *source) {
   enum { MOST = 45 };
   if (*source == '@' || *source == '=') return source + 1;

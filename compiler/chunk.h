@@ -1,5 +1,5 @@
 /*
- * chunk.h - functions as lua_dump writes them, read and checked.
+ * chunk.h - functions in the format of lua_dump, read and checked.
  * SPDX-License-Identifier: MIT
  */
 #ifndef LZC_CHUNK_H
@@ -16,9 +16,9 @@ typedef struct arena {
   bool failed;
 } arena;
 
-/* Zeroed; NULL when memory ran out, which the arena remembers. */
+/* Returns zeroed memory; NULL without memory, which sets a->failed. */
 void *arena_new(arena *a, size_t count, size_t size);
-/* Room for one more than `count`, at `at` or copied from there. */
+/* Make room for one more than `count`: returns `at`, or a copy of it. */
 void *arena_grow(arena *a, void *at, size_t count, size_t *room, size_t size);
 char *arena_text(arena *a, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -66,25 +66,27 @@ typedef struct constant {
 
 typedef struct local_name {
   const char *name;
-  uint32_t first, end;        /* instructions where it lives */
+  uint32_t first, end;        /* range of instructions in which it lives */
 } local_name;
 
-/* Where a numeric `for` keeps what it needs, from its register A on.  Before
-   FORPREP these are the start, the limit and the step. */
+/* The registers of a numeric `for`, relative to its register A.  Before FORPREP
+   these are the start, the limit and the step. */
 typedef struct loop_form {
   unsigned char index, limit, step, variable, last;
 } loop_form;
 
-/* Instructions are as 5.4 has them, whichever version wrote the chunk, but for
+/* Instructions are in the format of 5.4 for chunks of either version, except
    the registers of loops. */
 typedef struct proto {
   loop_form loop;
   const char *source;         /* NULL when stripped */
-  const char *file;           /* likewise: the source as messages have it */
+  const char *file;           /* NULL when stripped; the source as in
+                                 messages */
   int line;
   unsigned parameters, width; /* width: registers */
-  unsigned room;              /* with those that all results of a call may take
-                                 until the next instruction; at most 255 */
+  unsigned room;              /* width, plus registers that all results of a
+                                 call may take until the next instruction; at
+                                 most 255 */
   bool is_vararg;
   uint32_t *code;
   size_t code_count;
@@ -99,20 +101,20 @@ typedef struct proto {
 
 /* Reads and checks a chunk of Lua 5.4 or 5.5: every register, constant, upvalue
    and jump of its main function's code is in range, a comparison has its jump,
-   the last instruction returns.  NULL with a message when it is unsound. */
+   the last instruction returns.  NULL with a message if it is invalid. */
 proto *chunk_read(arena *a, const void *bytes, size_t size,
                   const char **message);
 
-/* The local variable that register holds at instruction pc, or NULL. */
+/* Returns the local variable that register holds at instruction pc, or NULL. */
 const char *chunk_local(const proto *p, unsigned reg, size_t pc);
 
 /* --- blocks --------------------------------------------------------------- */
 
 typedef struct block {
-  uint32_t first, end;        /* instructions; the last one decides */
-  int next[2];                /* blocks; -1 none.  Of tests: taken when the
+  uint32_t first, end;        /* instructions; the last one branches */
+  int next[2];                /* blocks, or -1.  For tests: taken if the
                                  condition is k, not taken */
-  int order;                  /* in reverse postorder; -1: unreachable */
+  int order;                  /* in reverse postorder; -1 if unreachable */
   bool is_loop;               /* a back edge leads here */
 } block;
 
@@ -123,12 +125,12 @@ typedef struct flow {
   int reached;
 } flow;
 
-/* NULL when memory ran out.  *irreducible: an instruction of a loop that has
+/* Returns NULL without memory. *irreducible: an instruction of a loop that has
    two entries, or -1. */
 flow *flow_make(arena *a, const proto *p, long *irreducible);
 
 bool op_is_test(opcode op);
-/* Whether the instruction at pc writes a register. */
+/* Returns true if the instruction at pc writes the register. */
 bool writes(const proto *p, size_t pc, unsigned reg);
 
 #endif

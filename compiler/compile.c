@@ -16,8 +16,8 @@ typedef struct whole_result {
   arena a;
 } whole_result;
 
-/* The width of reals: what is declared double decides; without any real, the
-   device's best. */
+/* Chooses the width of reals: double if any value is declared double; without
+   any real, the widest of the device. */
 static void choose_real(compiler *c, lzc_element *types) {
   const lzc_input *in = c->input;
   bool any = false, wide = false;
@@ -58,7 +58,7 @@ static const char *parameter_name(compiler *c, const proto *p, unsigned r) {
   return name != NULL ? name : arena_text(c->a, "a%u", r + 1);
 }
 
-/* The kernel's own parameters, and what they are on entry. */
+/* Sets up the kernel's own parameters, and their values on entry. */
 static void enter(compiler *c, instance *in, const lzc_element *types) {
   const lzc_input *input = c->input;
   for (unsigned k = 0; k < input->argument_count; k++) {
@@ -93,8 +93,8 @@ static void enter(compiler *c, instance *in, const lzc_element *types) {
   }
 }
 
-/* Put sizes that a launch can tell behind the captures, and say of each whose
-   it is: "size1_3_2", the first of three sizes of argument 2. */
+/* Moves sizes that a launch can provide behind the captures, and names the
+   owner of each: "size1_3_2", the first of three sizes of argument 2. */
 static void order_hidden(compiler *c) {
   size_t first = c->input->argument_count, n = c->hidden_count, at = 0;
   parameter *p = arena_new(c->a, n + 1, sizeof *p);
@@ -123,7 +123,7 @@ static void order_hidden(compiler *c) {
   }
 }
 
-/* What stands before the body, now that all parameters are known. */
+/* Writes the code before the body, now that all parameters are known. */
 static void write_head(compiler *c) {
   const char *name = c->entry;
   uint32_t words[260] = {t_void(c)};
@@ -189,7 +189,7 @@ static void write_module(compiler *c, instance *in,
   write_head(c);
 }
 
-/* What a function with these results gives. */
+/* Sets the result of a function with these results. */
 static void tell_result(compiler *c, const instance *in, lzc_result *r) {
   type t = in->result_count > 0 ? in->results[0] : T_NIL;
   r->given = KIND(t) == T_CONFLICT ? "values of several types" : what(c, t);
@@ -200,8 +200,8 @@ static void tell_result(compiler *c, const instance *in, lzc_result *r) {
                                  : LZC_OTHER;
 }
 
-/* What is wrong may follow from a launch with one argument too many: it has no
-   indices then, and a buffer stands where the index was meant. */
+/* Findings may be caused by a launch with one argument too many: the function
+   then has no indices, and a buffer is in the place of the index. */
 static void ask_of_indices(compiler *c) {
   unsigned n = (unsigned)c->input->argument_count;
   if (c->finding_count == 0 || c->input->dimensions > 0 || n < 2) return;
@@ -352,8 +352,8 @@ lzc_summary *lzc_analyse(const void *bytes, size_t size, char *message,
   lzc_summary *s = &all->summary;
   for (unsigned r = 0; r < p->parameters; r++)
     names[r] = chunk_local(p, r, p->is_vararg ? 1 : 0);
-  /* Chains of constant fields as the parser writes them: each instruction
-     reads what the one before it wrote. */
+  /* Chains of constant fields as the parser writes them: each instruction reads
+     the register that the previous one wrote. */
   for (size_t pc = 0; pc < p->code_count; pc++) {
     uint32_t i = p->code[pc];
     if (GET_OP(i) != OP_GETUPVAL && GET_OP(i) != OP_GETTABUP) continue;

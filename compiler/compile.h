@@ -1,10 +1,10 @@
 /*
- * compile.h - what the stages of the compiler share.
+ * compile.h - declarations shared by the stages of the compiler.
  * SPDX-License-Identifier: MIT
  *
  * One interpreter walks the bytecode over types: first until these are stable
  * (types.c), writing nothing, then once more with `emit` set (emit.c), writing
- * code and findings.  So the meaning of an instruction stands in one place
+ * code and findings.  So the meaning of an instruction is defined in one place
  * (step.c, number.c, builtin.c).
  */
 #ifndef LZC_COMPILE_H
@@ -17,29 +17,29 @@
 #include <spirv/unified1/OpenCL.std.h>
 #include <spirv/unified1/spirv.h>
 
-/* A type: a kind, and above its 8 bits what belongs to it. */
+/* A type: a kind, and details above its 8 bits. */
 typedef uint32_t type;
 enum {
   T_NONE,       /* never written */
   T_NIL,        /* NIL_OF and the index of a captured value, or 0 */
-  T_BOOL,       /* a constant's value plus 1, or 0 */
-  T_INT,        /* the number of its range plus 1, CAPTURED and the index of a
-                   captured value, or 0 */
-  T_REAL,       /* WHOLE, ZERO or NO_INTEGER; or CAPTURED and the index of a
-                   number that a launch gives, from bit 3 on; or 0 */
+  T_BOOL,       /* value of a constant plus 1, or 0 */
+  T_INT,        /* number of its range plus 1; CAPTURED and the index of a
+                   captured value; or 0 */
+  T_REAL,       /* WHOLE, ZERO or NO_INTEGER; or CAPTURED and, from bit 3 on,
+                   the index of a number that a launch passes; or 0 */
   T_MAYBE_INT, T_MAYBE_REAL, /* a number or nil */
   T_VALUE,      /* index of a value: buffers, functions, tables, strings */
   T_TUPLE,      /* index of a tuple */
   T_CONFLICT    /* index of a conflict plus 1, or 0 */
 };
-/* Nil that a finding was about: what() says TOLD of it, and no finding is made
-   that says this again. */
+/* A nil that a finding was already about: what() returns a text with TOLD for
+   it, and no finding repeats that. */
 #define T_TOLD TYPE(T_NIL, 1)
 #define NIL_OF 2
 #define TOLD "\a"
 #define CAPTURED 0x800000u
-/* Bits of a real: whole, if it is finite; a constant that is no integer's
-   value; 0.0 or -0.0. */
+/* Bits of a real: whole, if it is finite; a constant that is not the value of
+   an integer; 0.0 or -0.0. */
 #define WHOLE 1
 #define NO_INTEGER 2
 #define ZERO (WHOLE | 4)
@@ -48,45 +48,45 @@ enum {
 #define TYPE(kind, data) ((type)(kind) | (type)(data) << 8)
 #define IS_NUMBER(t) (KIND(t) == T_INT || KIND(t) == T_REAL)
 
-/* Between which values an integer is; INT64_MIN and INT64_MAX: nothing is
-   known.  Where most is INT64_MAX, least holds unless a computation wrapped. */
+/* Bounds of an integer; INT64_MIN and INT64_MAX mean unknown.  If most is
+   INT64_MAX, least holds unless a computation wrapped. */
 typedef struct range {
   int64_t least, most;
 } range;
 
-/* A value of the program: its type and, when code is written, its id. */
+/* A value of the program: its type and, if code is written, its id. */
 typedef struct val {
   type type;
   uint32_t id;
-  uint32_t flag;   /* of MAYBE: whether it is there, a bool */
+  uint32_t flag;   /* of MAYBE: a bool, true if it is not nil */
 } val;
 
-/* Something known when compiling: an argument's buffer or a capture. */
+/* A value known at compile time: an argument's buffer or a capture. */
 typedef struct known {
   lzc_value value;
-  const lzc_path *path;  /* NULL: argument */
+  const lzc_path *path;  /* NULL for an argument */
   unsigned argument;     /* from 1 */
-  uint32_t pointer, length, number; /* parameters' ids; 0: not yet */
-  uint32_t shape[LZC_MOST_RANK]; /* likewise: the sizes of an array */
+  uint32_t pointer, length, number; /* ids of parameters, or 0 */
+  uint32_t shape[LZC_MOST_RANK]; /* ids for the sizes of an array, or 0 */
   bool fixed, by_value;
-  bool typed;            /* a real, in whose place an integer would compute
-                            otherwise */
-  uint32_t storage;      /* of arrays made by work functions, else 0 */
-  const void *made_in;   /* these: by which call */
+  bool typed;            /* a real; an integer in its place would change the
+                            computation */
+  uint32_t storage;      /* of arrays made by lze.work functions, else 0 */
+  const void *made_in;   /* for those: the call that makes it */
   size_t made_at;
   int64_t count;
 } known;
 
-/* A table that only is an index, `{i, j}`: it is never made. */
+/* A table that is only used as an index, `{i, j}`: it is never made. */
 typedef struct tuple {
-  const void *made_in;   /* where: an instance and its SETLIST */
+  const void *made_in;   /* its place: an instance and its SETLIST */
   size_t made_at;
   unsigned count;
   type types[LZC_MOST_RANK];
-  uint32_t variables[LZC_MOST_RANK]; /* of what are not constants; 0: not yet */
+  uint32_t variables[LZC_MOST_RANK]; /* of items that are not constants, or 0 */
 } tuple;
 
-/* Two types of a register that do not go together, and where each was set. */
+/* Two incompatible types of a register, and the lines that set them. */
 typedef struct conflict {
   type types[2];
   int lines[2];
@@ -95,40 +95,40 @@ typedef struct conflict {
 typedef struct parameter {
   uint32_t id, type;
   const char *name, *source, *qualifier;
-  const known *size_of;  /* of the size of a buffer or array, else NULL */
+  const known *size_of;  /* for the size of a buffer or array, else NULL */
 } parameter;
 
-/* A function being compiled for types of arguments, at one place. */
+/* A function being compiled for types of arguments, at one call. */
 typedef struct instance {
   struct instance *parent;
   const proto *p;
   const flow *f;
   const void *function;      /* its identity */
-  const char *name;          /* as it is called; NULL: the kernel */
-  type *entry;               /* per block and register; T_NONE: unreached */
-  int *where;                /* likewise: the line that set it */
+  const char *name;          /* as the call names it; NULL for the kernel */
+  type *entry;               /* by block and register; T_NONE: unreached */
+  int *where;                /* by block and register: the line that set it */
   char *dirty;
-  char *ways;                /* per block: bits of .next, which it goes to */
-  char *tested;              /* by instruction, of loads: 0 not asked yet, 1
-                                not looked at for nil, 2 looked at */
-  /* Of the last question where a value goes: blocks and registers it is in at
-     their start, moves it took, results it was. */
+  char *ways;                /* by block: bits of the .next it goes to */
+  char *tested;              /* by instruction, for loads: 0 not computed yet, 1
+                                not tested for nil, 2 tested */
+  /* For the last search of the uses of a value: blocks with the registers that
+     hold it at their start, moves that copied it, results that were it. */
   unsigned char *seen, *moved, given[32];
   size_t question;
-  size_t site;               /* where the parent calls it */
+  size_t site;               /* the call in the parent */
   type *arguments;
   type *results;
-  int *result_where;         /* likewise: the line of the first return */
-  unsigned result_count;     /* of the return with most */
+  int *result_where;         /* of each: the line of the first return */
+  unsigned result_count;     /* of the return with most results */
   bool returns;
   struct instance **children; /* by instruction */
   uint32_t *variables;       /* by register and kind of variable, 4 each */
   uint32_t *labels;          /* by block */
-  uint32_t after;            /* where it returns to */
-  unsigned base;             /* the caller's register of its first result */
+  uint32_t after;            /* label to which it returns */
+  unsigned base;             /* register of the caller for the first result */
   unsigned top;              /* results of the last open call end here */
   size_t pc;
-  uint32_t file;             /* its source, an OpString */
+  uint32_t file;             /* its source file, an OpString */
 } instance;
 
 typedef struct compiler {
@@ -141,16 +141,16 @@ typedef struct compiler {
   lzc_element real;
   unsigned int_bits;
   instance *at;
-  type *state;               /* registers of `at` now */
-  int *where;                /* the lines that set them; of analysis only */
+  type *state;               /* current types of the registers of `at` */
+  int *where;                /* lines that set them; in analysis only */
   conflict *conflicts;
   size_t conflict_count, conflict_room;
   tuple **tuples;
   size_t tuple_count, tuple_room;
   size_t instances, question;
-  range *ranges;             /* that types name */
+  range *ranges;             /* the ranges of types */
   size_t range_count, range_room;
-  uint32_t *range_index;     /* a hash of them: 0, or one from 1 on */
+  uint32_t *range_index;     /* hash table of them: 0, or an index from 1 on */
   size_t range_slots;
   known **knowns;
   size_t known_count, known_room;
@@ -162,14 +162,14 @@ typedef struct compiler {
   size_t finding_count, finding_room;
   uint32_t import, kernel;
   uint32_t inputs[64];       /* variables of built-ins */
-  uint32_t report;           /* the parameter's id; 0: not yet */
+  uint32_t report;           /* id of the parameter, or 0 */
   lzc_access *accesses;
   size_t access_count, access_room;
   int line;
   size_t local_bytes;
-  /* The operands of a quotient, which are integers or may be given as such,
-     that the instruction before a call made in this block, and that call's pc;
-     0: none. */
+  /* The operands of a quotient, which are integers or may be passed as
+     integers, if the instruction before a call in this block computed it, and
+     the pc of that call; or 0. */
   val quotient[2];
   size_t quotient_for;
 } compiler;
@@ -179,41 +179,40 @@ void finding(compiler *c, const char *variable, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 size_t known_add(compiler *c, const lzc_value *value, const lzc_path *path,
                  unsigned argument);
-/* A constant string, which is the same value wherever it stands. */
+/* Returns a constant string; equal strings are one value. */
 val v_string(compiler *c, const char *bytes, size_t size);
 uint32_t parameter_add(compiler *c, uint32_t type, const char *name,
                        const char *source, const char *qualifier);
 uint32_t known_pointer(compiler *c, known *k);
 uint32_t known_length(compiler *c, known *k);
-/* The size of an array's dimension, from 1; 64 bits. */
+/* Returns the size of an array's dimension, from 1; 64 bits. */
 uint32_t known_shape(compiler *c, known *k, unsigned dimension);
-/* A hidden argument that is not about a value. */
+/* Adds a hidden argument that does not belong to a value. */
 uint32_t report_add(compiler *c);
-/* Its name, once code is made; and as findings about arguments have it,
+/* Returns its name in generated code; and in findings about arguments, as
    "argument 2 (x)". */
 const char *known_label(const compiler *c, const known *k);
 const char *known_name(compiler *c, const known *k);
 uint32_t known_number(compiler *c, known *k);
-/* The type of a real that a launch gives. */
+/* Returns the type of a real that a launch passes. */
 type known_real(compiler *c, size_t index);
-/* Notes, when code is written, that an operation meets these numbers: unless
-   one of them is a real whatever a launch gives, it matters which of them are
-   integers. */
+/* Notes, when code is written, that an operation combines these numbers: unless
+   one of them is certainly a real, it matters which are integers. */
 void meet(compiler *c, type a, type b);
-/* The same of one number, at any time. */
+/* Does this for one number, at any time. */
 void kind_matters(compiler *c, type t);
-/* Returns true if t is a real whatever a launch gives. */
+/* Returns true if t is a real for every launch. */
 bool is_sure_real(type t);
 type known_type(compiler *c, size_t index);
 
-/* --- range.c: between which values integers are */
+/* --- range.c: bounds of integers */
 type type_range(compiler *c, int64_t least, int64_t most);
 range range_of(const compiler *c, type t);
 bool constant_of(const compiler *c, type t, int64_t *n);
-/* Whether both ends hold whatever was computed. */
+/* Returns true if both ends hold for every computation. */
 bool range_is_sure(range r);
 bool range_fits(range r, unsigned bits);
-/* The types of a result, and of either of two integers. */
+/* Return the type of a result, and of either of two integers. */
 type range_result(compiler *c, opcode op, type a, type b);
 type range_join(compiler *c, type a, type b);
 
@@ -227,7 +226,7 @@ uint32_t t_of(compiler *c, type t);
 uint32_t k_int(compiler *c, unsigned bits, int64_t n);
 uint32_t k_real(compiler *c, double n);
 unsigned real_bits(const compiler *c);
-/* One instruction with a result; 0 when nothing is written. */
+/* One instruction with a result; 0 if nothing is written. */
 uint32_t op1(compiler *c, unsigned op, uint32_t t, uint32_t a);
 uint32_t op2(compiler *c, unsigned op, uint32_t t, uint32_t a, uint32_t b);
 uint32_t op3(compiler *c, unsigned op, uint32_t t, uint32_t a, uint32_t b,
@@ -244,7 +243,7 @@ val negate(compiler *c, val a);
 uint32_t compare(compiler *c, opcode op, val a, val b); /* EQ LT LE */
 uint32_t logical(compiler *c, unsigned op, uint32_t a, uint32_t b);
 uint32_t whole(compiler *c, uint32_t real);  /* saturated integer; NaN: 0 */
-/* The same of a real of any width that is not a NaN. */
+/* Converts a real of any width that is not a NaN to an integer, as above. */
 uint32_t truncated(compiler *c, uint32_t real);
 uint32_t rounded(compiler *c, unsigned op, uint32_t real); /* floor, ceil */
 
@@ -253,72 +252,72 @@ void label(compiler *c, uint32_t id);
 void branch(compiler *c, uint32_t to);
 uint32_t truth(compiler *c, bool b);
 val v_truth(compiler *c, bool b);
-/* Whether Lua takes it for true; -1 where this is not known. */
+/* Returns 1 if Lua treats it as true, 0 if false; -1 if unknown. */
 int truth_of(type t);
 val get(compiler *c, unsigned reg);
 void set(compiler *c, unsigned reg, val v);
 bool is_maybe(type t);
-/* A number that may be missing as one that is there. */
+/* Returns a number that may be nil as one that is not. */
 val surely(val v);
 /* A new variable of the kernel. */
 uint32_t variable_new(compiler *c, uint32_t type);
 void move_to(compiler *c, instance *in, unsigned reg, val v, type t);
 /* --- step.c */
-/* A test's condition, and what the register it looks at is on either side.
-   *outcome: 1 or 0 where it is known, else -1. */
+/* Returns the condition of a test, and the types of its register in both
+   branches. *outcome: 1 or 0 if known, else -1. */
 uint32_t condition(compiler *c, size_t pc, unsigned *reg, type *yes, type *no,
                    int *outcome);
 /* --- memory.c */
-const char *what(compiler *c, type t); /* a type, for messages */
+const char *what(compiler *c, type t); /* description of a type, for messages */
 bool is_real(lzc_element e), is_unsigned(lzc_element e);
-/* Elements stand at offsets, of 64 bits and from 0. */
+/* Offsets of elements have 64 bits and begin at 0. */
 uint32_t offset_of(compiler *c, val index);
 val load(compiler *c, known *k, uint32_t offset);
 void store(compiler *c, known *k, uint32_t offset, val v);
-/* A number as a real of so many bits, rounded once. */
+/* Converts a number to a real of `bits` bits, rounded once. */
 uint32_t real_of_bits(compiler *c, val v, unsigned bits);
 uint32_t address(compiler *c, known *k, uint32_t offset);
-/* The finding that what a register holds cannot be indexed. */
+/* Reports that the value of a register cannot be indexed. */
 void not_indexed(compiler *c, unsigned reg, type t);
-/* What is indexed by one integer. */
+/* Returns the buffer in a register, which is indexed by one integer. */
 known *buffer_of(compiler *c, unsigned reg);
 
 /* --- input.c */
-/* The variable of a built-in, of type t. */
+/* Returns the variable of a built-in, of type t. */
 uint32_t builtin_input(compiler *c, unsigned which, uint32_t t);
-/* Its value: 64 bits, counted from 0. */
+/* Returns its value: 64 bits, counted from 0. */
 uint32_t builtin_id(compiler *c, unsigned which, unsigned dimension);
 
-/* --- check.c: what checked kernels look at */
-/* Where an element stands that is accessed. */
+/* --- check.c: checks in checked kernels */
+/* The place of an accessed element. */
 typedef struct spot {
-  bool asked;            /* whether `there` is asked for */
+  bool asked;            /* `there` must be computed */
   uint32_t offset, there;
-  unsigned count;        /* of indices; as they are in Lua, and their limits */
+  unsigned count;        /* of indices; as in Lua, with their limits */
   uint32_t index[LZC_MOST_RANK], size[LZC_MOST_RANK];
 } spot;
-/* Code until check_end runs only where `spot` is inside, in checked kernels;
-   elsewhere this is reported. */
+/* In checked kernels, code until check_end runs only if the place is inside; a
+   place outside is reported. */
 uint32_t check_begin(compiler *c, known *k, const spot *at);
 void check_end(compiler *c, uint32_t after);
-/* In checked kernels a divisor that is zero is reported, */
+/* Checked kernels report a zero divisor, */
 void check_divisor(compiler *c, val divisor);
-/* a loop's step that is, */
+/* a zero step of a loop, */
 void check_step(compiler *c, val step);
-/* a dimension of the range that there is not, for the function of that name, */
+/* a dimension that the range does not have, for the function of that name, */
 void check_dimension(compiler *c, const char *name, val d);
-/* and a real where an integer is needed, if it is not one's value. */
+/* a real without integer value where an integer is needed, */
 void check_whole(compiler *c, val v);
-/* Likewise an integer that is stored and does not fit into the element. */
+/* and an integer that is stored and does not fit into the element. */
 void check_fit(compiler *c, known *k, const spot *at, val v);
 
 /* --- tuple.c */
-/* Whether the NEWTABLE at pc makes a table that only is an index. */
+/* Returns true if the NEWTABLE at pc makes a table that is only an index. */
 bool tuple_is_made(const proto *p, size_t pc);
-/* Its SETLIST. */
+/* Handles its SETLIST. */
 void tuple_set(compiler *c, size_t pc);
-/* What a tuple indexes, and where.  NULL with a finding where there is no such
-   element. */
+/* Returns the object that a tuple indexes, and the place in it.  NULL with a
+   finding if it has no such element. */
 known *tuple_index(compiler *c, unsigned reg, type index, spot *at);
 
 /* --- types.c */
@@ -333,14 +332,14 @@ unsigned call_builtin(compiler *c, unsigned builtin, unsigned base,
 instance *instance_new(compiler *c, instance *parent, const proto *p,
                        const void *function, const char *name);
 void analyse_instance(compiler *c, instance *in);
-/* Finds loops in it, and in what it calls, that no way leads out of. */
+/* Finds endless loops in it, and in the functions that it calls. */
 void find_endless(compiler *c, instance *in);
-/* Of the kernel and all that it calls. */
+/* Analyses the kernel and all functions that it calls. */
 void analyse_all(compiler *c, instance *in);
 /* FORPREP and FORLOOP: the condition under which the body runs (again). */
 uint32_t loop_prepare(compiler *c, size_t pc);
 uint32_t loop_next(compiler *c, size_t pc);
-/* What is known of the index at R[A] holds in the body only. */
+/* Forgets the range of the index at R[A], which is known in the body only. */
 void loop_leave(compiler *c, unsigned a);
 void emit_instance(compiler *c, instance *in);
 

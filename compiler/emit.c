@@ -2,8 +2,8 @@
  * emit.c - blocks, branches and loops written as SPIR-V.
  * SPDX-License-Identifier: MIT
  *
- * One variable for a register and kind of number, plain branches, no phis.
- * Called functions are written in place.
+ * One variable for each register and kind of number, plain branches, no phis.
+ * Called functions are inlined.
  */
 #include "compile.h"
 
@@ -12,8 +12,9 @@
 
 /* --- numeric for ---------------------------------------------------------- */
 
-/* Whether the body runs: at first unless the start lies beyond the limit, then
-   while the index does not; so Lua tells them apart where one is a NaN. */
+/* Returns the condition for the body: at first true unless the start is beyond
+   the limit, later while the index is not; Lua makes this difference for
+   NaNs. */
 static uint32_t real_runs(compiler *c, bool first, uint32_t i, uint32_t limit,
                           uint32_t by) {
   uint32_t zero = k_real(c, 0);
@@ -33,9 +34,9 @@ static val loop_number(compiler *c, unsigned reg) {
   return v_int(c, 1);
 }
 
-/* An integer loop's limit as an integer: a real is rounded towards the loop,
-   as Lua does; *ok is false where it lies beyond all integers the other way.
-   To Lua a NaN lies below them all. */
+/* Returns an integer loop's limit as an integer: a real is rounded towards the
+   loop, as in Lua; *ok is false if it is beyond all integers the other way.
+   Lua treats a NaN as less than all integers. */
 static uint32_t integer_limit(compiler *c, val limit, uint32_t up,
                               uint32_t *ok) {
   *ok = 0;
@@ -53,8 +54,8 @@ static uint32_t integer_limit(compiler *c, val limit, uint32_t up,
   return whole(c, op3(c, SpvOpSelect, t, up, f, g));
 }
 
-/* An index that counts upwards from a start, or where it is now, to a limit;
-   T_INT: one that is not known. */
+/* Returns the type of an index that counts upwards from a start, or its present
+   value, to a limit; T_INT if the range is unknown. */
 static type index_type(compiler *c, type start, type limit) {
   range x = range_of(c, start), y = range_of(c, limit);
   if (x.least == INT64_MIN) return T_INT;
@@ -117,7 +118,7 @@ uint32_t loop_prepare(compiler *c, size_t pc) {
                             logical(c, SpvOpSLessThan, by.id, zero));
     runs = logical(c, SpvOpLogicalOr, back,
                    logical(c, SpvOpLogicalAnd, runs, up));
-    /* The number of steps, unsigned, as Lua counts them. */
+    /* The number of steps, unsigned, as in Lua. */
     uint32_t far = op3(c, SpvOpSelect, t, up,
                        op2(c, SpvOpISub, t, end, i.id),
                        op2(c, SpvOpISub, t, i.id, end));
@@ -150,12 +151,12 @@ uint32_t loop_next(compiler *c, size_t pc) {
     return c->emit ? real_runs(c, false, v.id, end.id, by.id) : 0;
   }
   if (KIND(end.type) != T_INT || KIND(by.type) != T_INT) {
-    /* No compiler of Lua writes such a loop. */
+    /* The compiler of Lua never writes this loop. */
     finding(c, NULL, "a loop counts by an integer and by a real");
     end = by = v_int(c, 1);
   }
   bool fixed = constant_of(c, by.type, &n), one = fixed && n == 1;
-  /* What counts upwards does not fall below its start. */
+  /* An index that counts upwards does not fall below its start. */
   v.type = fixed && n > 0 ? index_type(c, i.type, one ? end.type : T_INT)
                           : T_INT;
   uint32_t again = 0;
@@ -183,7 +184,7 @@ static bool differs(type entry, type now) {
          from != T_CONFLICT;
 }
 
-/* Whether registers must be converted on the way to a block. */
+/* Returns true if registers must be converted on the way to a block. */
 static bool converts(const compiler *c, const instance *in, int to) {
   const type *entry = in->entry + (size_t)to * in->p->width;
   for (unsigned r = 0; r < in->p->width; r++)
@@ -203,8 +204,9 @@ static void go(compiler *c, instance *in, int to) {
   branch(c, in->labels[to]);
 }
 
-/* Two ways; `other` is what register `reg` is on the second, `copy` where
-   TESTSET copies it on the first. */
+/* Writes a branch to two blocks; `yes` and `no` are the types of register `reg`
+   in the first and the second, `copy` is the register to which TESTSET copies
+   it in the first, or -1. */
 static void fork(compiler *c, instance *in, const block *b, uint32_t how,
                  unsigned reg, type yes, type no, int copy) {
   uint32_t first = in->labels[b->next[0]], second = in->labels[b->next[1]];
@@ -216,7 +218,7 @@ static void fork(compiler *c, instance *in, const block *b, uint32_t how,
   c->state[reg] = was;
   if (edge0) first = writer_id(&c->w);
   if (edge1) second = writer_id(&c->w);
-  if (first == second) { /* llvm-spirv ends itself at two ways that are one */
+  if (first == second) { /* llvm-spirv aborts if both targets are the same */
     branch(c, first);
     return;
   }

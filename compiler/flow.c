@@ -4,7 +4,7 @@
  */
 #include "chunk.h"
 
-/* Where an instruction may go; -1 for nowhere. */
+/* Computes the possible targets of an instruction; -1 if absent. */
 static void targets(const proto *p, size_t pc, long to[2]) {
   uint32_t i = p->code[pc];
   long next = (long)pc + 1;
@@ -34,7 +34,7 @@ static bool ends(opcode op) {
          (op >= OP_TAILCALL && op <= OP_RETURN1);
 }
 
-/* The nearest block that both have above them (Cooper, Harvey, Kennedy). */
+/* Returns the nearest block that dominates both (Cooper, Harvey, Kennedy). */
 static int meet(const int *above, int a, int b) {
   while (a != b) {
     if (a > b) a = above[a];
@@ -43,8 +43,9 @@ static int meet(const int *above, int a, int b) {
   return a;
 }
 
-/* Numbers the blocks; a back edge whose head is not above it makes a loop of
-   two entries. */
+/* Numbers the blocks; a back edge to a block that does not dominate its source
+   makes a loop with two entries.  Returns the first instruction of that block,
+   or -1. */
 static long number_blocks(arena *a, flow *f) {
   int n = f->count, top = 0, left = n;
   int *stack = arena_new(a, (size_t)n * 2 + 2, sizeof *stack);
@@ -59,8 +60,8 @@ static long number_blocks(arena *a, flow *f) {
   if (edge == NULL) return -1;
   while (top > 0) {
     int b = stack[top - 1];
-    /* The second successor first: the body of a loop then stands before what
-       follows it. */
+    /* The second successor first: then the body of a loop precedes the code
+       that follows the loop. */
     int k = edge[b] < 2 ? f->blocks[b].next[1 - edge[b]] : -2;
     if (k == -2) {
       f->order[--left] = b;

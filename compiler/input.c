@@ -1,5 +1,5 @@
 /*
- * input.c - the variables that tell a work-item which it is.
+ * input.c - the built-in variables with the ids of a work-item.
  * SPDX-License-Identifier: MIT
  */
 #include "compile.h"
@@ -16,7 +16,7 @@ static const char *const variable_names[] = {
       "__spirv_BuiltInSubgroupLocalInvocationId"
 };
 
-/* As the Khronos translator declares it. */
+/* Declared as the Khronos translator does. */
 uint32_t builtin_input(compiler *c, unsigned which, uint32_t t) {
   uint32_t *id = &c->inputs[which & 63];
   if (*id != 0) return *id;

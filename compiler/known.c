@@ -141,7 +141,7 @@ uint32_t report_add(compiler *c) {
                                     t_int(c, 64)), "lze.report", "long*", "");
 }
 
-/* An array that a work function made. */
+/* Declares an array that a function of lze.work made. */
 static uint32_t make_array(compiler *c, known *k) {
   uint32_t id = writer_id(&c->w);
   uint32_t t = writer_once(&c->w, SpvOpTypeArray, 0, 2,
@@ -154,7 +154,7 @@ static uint32_t make_array(compiler *c, known *k) {
   WRITE(&c->w, WRITER_DECORATION, SpvOpDecorate, id, SpvDecorationAlignment,
         bytes);
   if (local) {
-    /* PoCL 3.1 knows a kernel's local variables by this form of name. */
+    /* PoCL 3.1 recognises a kernel's local variables by this form of name. */
     const char *name =
         arena_text(c->a, "%s.array%u", c->entry, id);
     if (name != NULL)
@@ -207,7 +207,8 @@ const char *known_name(compiler *c, const known *k) {
   return arena_text(c->a, "argument %u (%s)", k->argument, label);
 }
 
-/* --- reals in whose place integers may be given --------------------------- */
+/* --- reals in whose place a launch may pass integers
+   ----------------------- */
 
 type known_real(compiler *c, size_t index) {
   if (index < CAPTURED >> 3) return TYPE(T_REAL, CAPTURED | index << 3);

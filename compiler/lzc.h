@@ -2,12 +2,12 @@
  * lzc.h - the compiler of Lua functions: chunks in, SPIR-V out.
  * SPDX-License-Identifier: MIT
  *
- * Needs neither a Lua state nor a driver.  A function is given as the bytes of
- * lua_dump (Lua 5.4 or 5.5, stripped or not); what it captures is described by
- * a callback.  Chunks are not trusted: damaged ones are errors, never crashes.
- * Nothing here keeps state between calls; any number of threads may compile.
+ * Needs neither a Lua state nor a driver.  A function is passed as the bytes of
+ * lua_dump (Lua 5.4 or 5.5, stripped or not); a callback describes its
+ * captures.  Chunks are not trusted: damaged ones are errors, never crashes.
+ * The compiler keeps no state between calls; any number of threads may compile.
  *
- *   1. lzc_analyse tells what a function takes and which captures it reads.
+ *   1. lzc_analyse returns the parameters and the captures of a function.
  *   2. lzc_compile makes SPIR-V for given types of arguments.
  */
 #ifndef LZC_H
@@ -26,32 +26,35 @@ typedef enum lzc_element {
   LZC_ULONG, LZC_HALF, LZC_BFLOAT16, LZC_FLOAT, LZC_DOUBLE, LZC_ELEMENTS
 } lzc_element;
 
-/* The name as lze has it ("uchar", "bfloat16"), that in OpenCL C ("ushort" for
+/* Return lze's name ("uchar", "bfloat16"), the name in OpenCL C ("ushort" for
    bfloat16), and the bytes. */
 const char *lzc_element_name(lzc_element element);
 const char *lzc_element_c(lzc_element element);
 unsigned lzc_element_bytes(lzc_element element);
-/* The element of a name as lze has them, aliases included; false if none. */
+/* Finds the element with lze's name, aliases included; false if it is
+   unknown. */
 bool lzc_element_find(const char *name, size_t size, lzc_element *element);
 
 typedef enum lzc_kind {
   LZC_NIL,      /* a capture that is nil */
   LZC_BOOLEAN,  /* .boolean */
   LZC_INTEGER,  /* .integer; of an argument: any Lua integer */
-  LZC_REAL,     /* .real; of an argument: any Lua float, as wide as reals */
-  LZC_SCALAR,   /* arguments only: declared, of type .element */
+  LZC_REAL,     /* .real; of an argument: any Lua float, in the kernel's real
+                   width */
+  LZC_SCALAR,   /* declared arguments of type .element */
   LZC_STRING,   /* .bytes, .size */
-  LZC_BUFFER,   /* .element, .is_const, .rank: 1, or 0 for what may turn out
+  LZC_BUFFER,   /* .element, .is_const, .rank: 1, or 0 for one that may turn out
                    to be an array */
   LZC_ARRAY,    /* .element, .is_const, .rank: row-major, of 2 or more */
   LZC_TABLE,    /* captures only: fields are resolved by a longer path */
   LZC_BUILTIN,  /* .builtin */
-  LZC_FUNCTION, /* captures only: .bytes, .size are its chunk, .identity names
-                   it in later calls of the resolver */
-  LZC_OTHER     /* anything else; .bytes says what, for messages */
+  LZC_FUNCTION, /* captures only: .bytes, .size are its chunk, .identity
+                   identifies it in later calls of the resolver */
+  LZC_OTHER     /* anything else; .bytes describes it in messages */
 } lzc_kind;
 
-/* What a value is.  Bytes stay the caller's and must outlive the result. */
+/* A description of a value.  The caller owns the bytes, which must outlive the
+   result. */
 typedef struct lzc_value {
   lzc_kind kind;
   bool boolean, is_const;
@@ -61,30 +64,31 @@ typedef struct lzc_value {
   double real;
   const void *bytes;
   size_t size;
-  const void *identity;   /* equal for the same Lua object: lua_topointer */
-  const void *variable;   /* of a path without fields: equal for the same local,
-                             which functions may share: lua_upvalueid */
+  const void *identity;   /* lua_topointer: the same for the same object */
+  const void *variable;   /* of a path without fields: lua_upvalueid, the same
+                             for one local that functions share */
 } lzc_value;
 
-/* Functions known by identity.  Returns the number of "math.sqrt" or
+/* Built-in functions have numbers.  Returns the number of "math.sqrt" or
    "work.barrier", to be set as .builtin, or 0. */
 unsigned lzc_builtin_find(const char *name);
-/* Its name, or NULL past the last: 1, 2, ... enumerate them all. */
+/* Returns its name, or NULL past the last: 1, 2, ... enumerate all names. */
 const char *lzc_builtin_name(unsigned builtin);
 
-/* A capture: an upvalue of a function and constant fields of it. */
+/* A capture: an upvalue of a function, and constant fields of the upvalue. */
 typedef struct lzc_path {
-  const void *function;       /* .identity of the function; NULL: the kernel */
+  const void *function;       /* .identity of the function; NULL for the
+                                 kernel */
   unsigned upvalue;           /* from 1, as lua_getupvalue counts */
   size_t count;
   const char *const *fields;
-  const char *text;           /* "cfg.dt"; "upvalue 2" where names were
-                                 stripped; "x" for the global x */
+  const char *text;           /* "cfg.dt"; "upvalue 2" if stripped; "x" for the
+                                 global x */
 } lzc_path;
 
-/* Describes what a path reads, raw.  False when a field of what is not a table
-   is asked for; an absent field is LZC_NIL.  Must answer alike when asked
-   again during one compilation. */
+/* Describes the raw value that a path reads.  False if it reads a field of a
+   value that is not a table; a missing field is LZC_NIL.  Must return the same
+   answer each time during one compilation. */
 typedef bool lzc_resolve(void *context, const lzc_path *path, lzc_value *out);
 
 /* --- 1 ------------------------------------------------------------------- */
@@ -93,16 +97,16 @@ typedef struct lzc_summary {
   unsigned parameters;
   bool is_vararg;
   const char *source;           /* "@try.lua"; NULL when stripped */
-  int line;                     /* where it is defined; 0 when stripped */
+  int line;                     /* of its definition; 0 when stripped */
   size_t upvalue_count;
   const char *const *upvalues;  /* names; NULL each when stripped */
-  const char *const *names;     /* of the parameters; likewise */
+  const char *const *names;     /* of parameters; NULL each when stripped */
   size_t path_count;            /* read in its own body, without repetition */
   const lzc_path *paths;
 } lzc_summary;
 
-/* Returns NULL when the bytes are not a sound chunk of Lua, or memory ran
-   out, and says why in message (at most cap bytes).  Free with
+/* Returns NULL if the bytes are not a valid chunk of Lua, or without memory,
+   with the reason in message (at most cap bytes).  Free with
    lzc_summary_free. */
 lzc_summary *lzc_analyse(const void *bytes, size_t size, char *message,
                          size_t cap);
@@ -110,27 +114,27 @@ void lzc_summary_free(lzc_summary *summary);
 
 /* --- 2 ------------------------------------------------------------------- */
 
-/* What the device can do. */
+/* Capabilities of the device. */
 typedef struct lzc_device {
   bool fp64, fp16, int64_atomics, float_atomics;
-  bool sub_groups;            /* of several work-items; else each is one */
+  bool sub_groups;            /* with several work-items; else each has one */
   unsigned version;           /* SPIR-V: 0x00010000 ... */
 } lzc_device;
 
 typedef struct lzc_options {
-  const char *name;           /* the kernel's */
-  lzc_element real;           /* LZC_FLOAT, LZC_DOUBLE, or LZC_ELEMENTS: by
-                                 the contract's rule */
-  bool int32;                 /* integers of 32 bits rather than 64 */
+  const char *name;           /* of the kernel */
+  lzc_element real;           /* LZC_FLOAT, LZC_DOUBLE, or LZC_ELEMENTS: chosen
+                                 by the compiler's rule */
+  bool int32;                 /* integers of 32 bits instead of 64 */
   bool fast;                  /* contraction and native functions */
-  bool bounds;                /* checked accesses, divisions of integers, steps
-                                 and conversions, see LZC_HIDDEN_REPORT */
+  bool bounds;                /* checked accesses, integer divisions, steps and
+                                 conversions, see LZC_HIDDEN_REPORT */
 } lzc_options;
 
 typedef struct lzc_input {
   const void *bytes;
   size_t size;
-  const void *identity;       /* as that of a captured function */
+  const void *identity;       /* as for a captured function */
   unsigned dimensions;        /* leading parameters that are indices */
   size_t argument_count;
   const lzc_value *arguments; /* the other parameters, in order */
@@ -142,90 +146,90 @@ typedef struct lzc_input {
 
 typedef enum lzc_hidden_kind {
   LZC_HIDDEN_NUMBER,  /* a captured number, as .element */
-  LZC_HIDDEN_BUFFER,  /* a captured buffer or array's data, a pointer */
+  LZC_HIDDEN_BUFFER,  /* data of a captured buffer or array: a pointer */
   LZC_HIDDEN_LENGTH,  /* elements of a buffer, size 1 of an array: long */
   LZC_HIDDEN_SHAPE,   /* size .dimension (from 1) of an array: long */
-  LZC_HIDDEN_REPORT   /* a pointer to an LZC_REPORT_ROOM of longs, zeros; the
-                         first fault is told there, see LZC_REPORT_DONE */
+  LZC_HIDDEN_REPORT   /* a pointer to LZC_REPORT_ROOM zeroed longs; the first
+                         fault is reported there, see LZC_REPORT_DONE */
 } lzc_hidden_kind;
 
-/* What is where in a report: 1 where there was a fault, the index into
-   .accesses, the three global ids of the work-item (from 0), how many indices
-   these are, 0 where there is no access, and they and what each must not exceed; or, in
-   place of the first limit, the integer that does not fit. */
+/* Positions in a report: 1 if there was a fault, the index into .accesses, the
+   three global ids of the work-item (from 0), the number of indices, or 0 if it
+   is not about an access, the indices and their limits; or, in place of the
+   first limit, the integer that does not fit. */
 enum { LZC_REPORT_DONE, LZC_REPORT_ACCESS, LZC_REPORT_ID,
        LZC_REPORT_COUNT = LZC_REPORT_ID + 3, LZC_REPORT_INDEX,
        LZC_REPORT_SIZE = LZC_REPORT_INDEX + LZC_MOST_RANK,
        LZC_REPORT_ROOM = LZC_REPORT_SIZE + LZC_MOST_RANK };
 
-/* Where something may go wrong: in an access, whose buffer has a name, in a
-   store of an integer, whose element has one, or elsewhere: the name then says
-   what is wrong. */
+/* A place of a possible fault: an access, with the name of its buffer; a store
+   of an integer, with the name of its element; or another, whose name describes
+   the problem. */
 typedef struct lzc_access {
   const char *file;           /* NULL when stripped */
   int line;
   const char *name;
-  const char *element;        /* that an integer does not fit into; or NULL */
+  const char *element;        /* into which an integer does not fit; or NULL */
 } lzc_access;
 
 /* An argument that follows the declared ones, in this order. */
 typedef struct lzc_hidden {
   lzc_hidden_kind kind;
   lzc_element element;
-  unsigned argument;          /* whose: from 1, the index of input.arguments
-                                 plus 1; 0: the captured .path's */
+  unsigned argument;          /* its owner: from 1, the index of input.arguments
+                                 plus 1; 0: the captured .path */
   unsigned dimension;
-  unsigned rank;              /* of the buffer, 1, or array */
+  unsigned rank;              /* of the array; 1 for a buffer */
   const lzc_path *path;
-  const char *name;           /* as the parameter is named in SPIR-V */
-  bool typed;                 /* of a real: an integer in its place would
-                                 compute otherwise */
+  const char *name;           /* name of the parameter in SPIR-V */
+  bool typed;                 /* a real; an integer in its place would change
+                                 the computation */
 } lzc_hidden;
 
-/* What was compiled in: the variant holds as long as the path still has a
-   value that lzc_same_key says is the same. */
+/* A compiled-in value: the variant is valid as long as lzc_same_key returns
+   true for the current value of the path. */
 typedef struct lzc_fixed {
   const lzc_path *path;
   lzc_value value;
   bool by_value;              /* a number used as a size, a string, a boolean;
-                                 else kind, type and identity only */
+                                 else only kind, type and identity count */
 } lzc_fixed;
 
 bool lzc_same_key(const lzc_fixed *fixed, const lzc_value *value);
 
-/* A finding: why it cannot be compiled, and what to do instead. */
+/* A finding: the reason why it cannot be compiled, and what to do instead. */
 typedef struct lzc_finding {
   const char *file;           /* "try.lua"; NULL when stripped */
   int line;                   /* 0 when stripped */
-  const char *function;       /* of the Lua function, "" for the kernel's */
-  const char *variable;       /* NULL where none is concerned */
+  const char *function;       /* the Lua function, "" for the kernel */
+  const char *variable;       /* NULL if it concerns none */
   const char *message;
 } lzc_finding;
 
 typedef struct lzc_result {
   const uint32_t *words;      /* NULL: see the findings */
   size_t word_count;
-  lzc_element real;           /* the kernel's real width */
-  lzc_kind gives;             /* what its first return value is: LZC_INTEGER,
+  lzc_element real;           /* real width of the kernel */
+  lzc_kind gives;             /* kind of its first result: LZC_INTEGER,
                                  LZC_REAL, LZC_BOOLEAN, LZC_NIL, LZC_OTHER */
-  const char *given;          /* the same in words, for messages */
+  const char *given;          /* described in words, for messages */
   size_t hidden_count;
   const lzc_hidden *hidden;
   size_t fixed_count;
   const lzc_fixed *fixed;
-  const lzc_element *types;   /* for each argument: of the scalar or element */
-  const unsigned *ranks;      /* likewise: how many indices its use has, 0 where
-                                 it is not indexed */
-  const bool *typed;          /* likewise: of a real, whether an integer in its
-                                 place would compute otherwise */
-  size_t local_bytes;         /* of local memory */
-  size_t access_count;        /* what a report's access is */
+  const lzc_element *types;   /* by argument: scalar or element type */
+  const unsigned *ranks;      /* by argument: number of indices, 0 if not
+                                 indexed */
+  const bool *typed;          /* by argument: a real; an integer in its place
+                                 would change the computation */
+  size_t local_bytes;         /* bytes of local memory */
+  size_t access_count;        /* for the access numbers of reports */
   const lzc_access *accesses;
   size_t finding_count;
   const lzc_finding *findings;
 } lzc_result;
 
-/* Returns NULL only when memory ran out. */
+/* Returns NULL only without memory. */
 lzc_result *lzc_compile(const lzc_input *input);
 void lzc_result_free(lzc_result *result);
 

@@ -9,7 +9,7 @@ bool is_unsigned(lzc_element e) {
   return e < LZC_HALF && ((unsigned)e & 1) != 0;
 }
 
-/* What a value is, and its name. */
+/* Returns a description of a value with its name. */
 static const char *named(compiler *c, type t, const char *kind) {
   const char *name = known_label(c, c->knowns[DATA(t)]);
   return *name == '\0' ? kind : arena_text(c->a, "%s (%s)", kind, name);
@@ -84,8 +84,8 @@ known *buffer_of(compiler *c, unsigned reg) {
 uint32_t offset_of(compiler *c, val index) {
   int64_t n;
   if (constant_of(c, index.type, &n)) return k_int(c, 64, n - 1);
-  /* As wide as the index: `i - 1` of the global id is the id again, which
-     drivers see is a row of elements. */
+  /* As wide as the index: `i - 1` of the global id is the id again, so drivers
+     recognise a row of elements. */
   if (c->int_bits == 32)
     return c->emit ? op1(c, SpvOpSConvert, t_int(c, 64),
                          op2(c, SpvOpISub, t_int(c, 32), index.id,
@@ -93,7 +93,7 @@ uint32_t offset_of(compiler *c, val index) {
   return op2(c, SpvOpISub, t_int(c, 64), to_index(c, index), k_int(c, 64, 1));
 }
 
-/* The address of an element; halves in buffers are addressed by their
+/* Returns the address of an element; halves in buffers are addressed by their
    offset. */
 uint32_t address(compiler *c, known *k, uint32_t offset) {
   uint32_t storage = k->storage ? k->storage : SpvStorageClassCrossWorkgroup;
@@ -103,7 +103,7 @@ uint32_t address(compiler *c, known *k, uint32_t offset) {
              t, known_pointer(c, k), offset);
 }
 
-/* The integers that elements hold. */
+/* Returns the type of the integers in elements. */
 static type element_type(compiler *c, lzc_element e) {
   unsigned bits = lzc_element_bytes(e) * 8;
   bool positive = is_unsigned(e);
@@ -112,7 +112,8 @@ static type element_type(compiler *c, lzc_element e) {
   return type_range(c, positive ? 0 : -most - 1, most);
 }
 
-/* Where vload_half and vstore_half find an element, with its offset there. */
+/* Returns the pointer for vload_half and vstore_half, and sets the offset from
+   it. */
 static uint32_t half_at(compiler *c, known *k, uint32_t *offset) {
   if (k->storage == 0) return known_pointer(c, k);
   uint32_t at = address(c, k, *offset);
@@ -158,9 +159,10 @@ uint32_t real_of_bits(compiler *c, val v, unsigned bits) {
              v.id);
 }
 
-/* The bits of `f`, the float next to a number.  Where they are not exactly the
-   number, those of its two neighbours that are odd: rounded to fewer bits, they
-   give what the number itself would (round to odd, Boldo and Melquiond 2008). */
+/* Returns the bits of `f`, the float nearest to a number.  If it is not exactly
+   the number, returns the odd one of the two floats around the number: rounded
+   to fewer bits, it gives the same result as the number itself (round to odd,
+   Boldo and Melquiond 2008). */
 static uint32_t odd_bits(compiler *c, val v, uint32_t f) {
   uint32_t t = t_int(c, 32), b = op1(c, SpvOpBitcast, t, f);
   bool is_int = KIND(v.type) == T_INT;
@@ -180,7 +182,8 @@ static uint32_t odd_bits(compiler *c, val v, uint32_t f) {
   return op2(c, SpvOpIAdd, t, b, step);
 }
 
-/* The upper half of a number as a float, rounded to even; a NaN stays one. */
+/* Returns the upper half of a number as a float, rounded to even; a NaN stays a
+   NaN. */
 static uint32_t to_bfloat16(compiler *c, val v) {
   uint32_t t = t_int(c, 32), f = real_of_bits(c, v, 32);
   uint32_t b = odd_bits(c, v, f);

@@ -1,9 +1,10 @@
 /*
- * number.c - numbers as Lua computes them, in SPIR-V.
+ * number.c - Lua's arithmetic in SPIR-V.
  * SPDX-License-Identifier: MIT
  *
- * What Lua defines and SPIR-V does not is defined here: shifts of the width
- * and more, division by zero and by -1, floats outside the integers.
+ * Operations that Lua defines and SPIR-V does not are defined here: shifts by
+ * the width and more, division by zero and by -1, conversion of floats beyond
+ * the integers.
  */
 #include "compile.h"
 
@@ -39,8 +40,8 @@ uint32_t t_element(compiler *c, lzc_element element) {
   return element >= LZC_HALF && element != LZC_BFLOAT16 ? t_float(c, bits)
                                                         : t_int(c, bits);
 }
-/* The type of an element of an array.  Where a device has no half arithmetic
-   nothing but a pointer leads to halves: arrays hold their bits. */
+/* Returns the type of an element of an array.  On a device without half
+   arithmetic, halves exist only behind a pointer: arrays hold their bits. */
 uint32_t t_cell(compiler *c, lzc_element e) {
   return e == LZC_HALF ? t_int(c, 16) : t_element(c, e);
 }
@@ -108,14 +109,14 @@ static uint32_t library(compiler *c, unsigned op, uint32_t t, unsigned count,
   return id;
 }
 
-/* A function that gives NaN for NaN, and is never called with one. */
+/* Calls a function that returns NaN for NaN, but never with a NaN. */
 static uint32_t of_number(compiler *c, unsigned op, uint32_t t, uint32_t x) {
   uint32_t nan = logical(c, SpvOpFUnordNotEqual, x, x);
   uint32_t number = op3(c, SpvOpSelect, t, nan, k_real(c, 0), x);
   return op3(c, SpvOpSelect, t, nan, x, library(c, op, t, 1, number, 0, 0));
 }
 
-/* fmod, called only if x is finite, y is not 0 and |x| >= |y|.  Otherwise the
+/* Calls fmod only if x is finite, y is not 0 and |x| >= |y|. Otherwise the
    result is x, if |x| < |y|, or NaN. */
 static uint32_t remainder_of(compiler *c, uint32_t t, uint32_t x, uint32_t y) {
   uint32_t ax = library(c, OpenCLstd_Fabs, t, 1, x, 0, 0);
@@ -135,9 +136,9 @@ static uint32_t remainder_of(compiler *c, uint32_t t, uint32_t x, uint32_t y) {
   return op3(c, SpvOpSelect, t, good, m, other);
 }
 
-/* Calls a function of the driver's library.  Those of PoCL that convert a
-   number to an integer on their way have undefined behaviour for a NaN, and
-   fmod for infinity and 0 too.  If LLVM knows the operand, it then removes the
+/* Calls a function of the driver's library.  In PoCL, functions that convert a
+   number to an integer internally have undefined behaviour for a NaN, and fmod
+   also for infinity and 0.  If LLVM knows the operand, it then removes the
    function and other parts of the kernel: exp in PoCL 3.1, all of them in
    7.1. */
 uint32_t ext(compiler *c, unsigned op, uint32_t t, unsigned count, uint32_t a,
@@ -191,8 +192,8 @@ uint32_t truncated(compiler *c, uint32_t real) {
   return id;
 }
 
-/* SPIR-V converts NaN to 0, but drivers leave it undefined (PoCL): what then
-   depends on the result need not run, although it is not used. */
+/* SPIR-V converts NaN to 0, but drivers leave it undefined (PoCL): then code
+   that depends on the result may not run, even if the result is not used. */
 uint32_t whole(compiler *c, uint32_t real) {
   if (!c->emit) return 0;
   uint32_t is_nan = logical(c, SpvOpFUnordNotEqual, real, real);
@@ -214,16 +215,16 @@ static uint32_t pick(compiler *c, uint32_t t, uint32_t yes, uint32_t a,
   return op3(c, SpvOpSelect, t, yes, a, b);
 }
 
-/* An integer's lower 32 bits, as which it is computed where the ranges of all
-   that is computed fit: drivers do not know the ranges, and processors divide
-   64 bits many times slower. */
+/* Returns the lower 32 bits of an integer.  Integers are computed in 32 bits if
+   the ranges of all operands and results fit: drivers do not track ranges, and
+   processors divide 64 bits many times slower. */
 static uint32_t narrowed(compiler *c, val v) {
   int64_t n;
   return constant_of(c, v.type, &n) ? k_int(c, 32, n)
                                     : op1(c, SpvOpSConvert, t_int(c, 32), v.id);
 }
 
-/* Floor division and modulo; by zero they give 0. */
+/* Floor division and modulo; by zero the result is 0. */
 static uint32_t divide(compiler *c, bool modulo, val a, val b) {
   uint32_t t = t_of(c, T_INT), zero = k_int(c, c->int_bits, 0);
   int64_t n = 0;
@@ -264,8 +265,8 @@ static uint32_t divide(compiler *c, bool modulo, val a, val b) {
                     logical(c, SpvOpSLessThan,
                             op2(c, SpvOpBitwiseXor, w, r, d), none));
   if (modulo) {
-    /* Not r + (wrong ? d : 0): where d is 2^k - 1, LLVM 15 for NVIDIA adds one
-       bit of it only. */
+    /* Not r + (wrong ? d : 0): if d is 2^k - 1, LLVM 15 for NVIDIA adds only
+       one bit of it. */
     if (!positive) r = pick(c, w, wrong, op2(c, SpvOpIAdd, w, r, d), r);
     return narrow ? op1(c, widen, t, r) : r;
   }
@@ -315,8 +316,8 @@ static uint32_t modulo_real(compiler *c, uint32_t a, uint32_t b) {
 }
 
 /* x ^ e.  Lua multiplies for an exponent of 2.  For 0.5 its result is nearly
-   always the square root, which devices round correctly, unlike their pow; of
-   -0.0 it is 0.0, and of -inf it is inf.  Equal constants have equal ids. */
+   always the square root, which devices round correctly, unlike their pow; for
+   -0.0 it is 0.0, and for -inf it is inf.  Equal constants have equal ids. */
 static uint32_t power(compiler *c, uint32_t x, uint32_t e) {
   uint32_t t = t_of(c, T_REAL), two = k_real(c, 2), half = k_real(c, 0.5);
   uint32_t square = e == half ? 0 : op2(c, SpvOpFMul, t, x, x);
@@ -351,7 +352,7 @@ static val real_arithmetic(compiler *c, opcode op, val a, val b) {
   return v;
 }
 
-/* `r | 0`, as bitwise operators take a real: it must be whole. */
+/* `r | 0`, the conversion of a real by bitwise operators: it must be whole. */
 static val to_whole(compiler *c, val v) {
   if (KIND(v.type) == T_INT) return v;
   return (val){T_INT, whole(c, v.id), 0};
@@ -405,8 +406,8 @@ val negate(compiler *c, val a) {
 
 /* --- comparisons ---------------------------------------------------------- */
 
-/* An integer with a real, exactly: the real is rounded to the integer that
-   decides.  swapped: the real is on the left. */
+/* Compares an integer with a real, exactly: the real is rounded to the integer
+   that decides. swapped: the real is on the left. */
 static uint32_t mixed(compiler *c, opcode op, uint32_t i, uint32_t r,
                       bool swapped) {
   double edge = ldexp(1, (int)c->int_bits - 1);

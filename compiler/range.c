@@ -1,15 +1,15 @@
 /*
- * range.c - between which values integers are, as far as types say.
+ * range.c - bounds of integers, as far as types include them.
  * SPDX-License-Identifier: MIT
  */
 #include "compile.h"
 
-/* Of a sum or product whose most is not known so much is kept as least. */
+/* Largest known `least` of a sum or product without a known `most`. */
 enum { LEAST_LIMIT = 0x10000 };
 
 static const range ANY = {INT64_MIN, INT64_MAX};
 
-/* Where the index of ranges has r, or would have it. */
+/* Returns the slot of r in the hash table of ranges, or a free one for it. */
 static uint32_t *slot_of(compiler *c, range r) {
   size_t mask = c->range_slots - 1;
   uint64_t hash = (uint64_t)r.least * 3 + (uint64_t)r.most;
@@ -50,7 +50,7 @@ static range named(const compiler *c, type t) {
   return c->ranges[DATA(t) - 1];
 }
 
-/* Constants that do not fit into this kernel's integers are cut. */
+/* Constants that do not fit into this kernel's integers are wrapped. */
 range range_of(const compiler *c, type t) {
   range r = named(c, t);
   return range_is_sure(r) && !range_fits(r, c->int_bits) ? ANY : r;
@@ -70,8 +70,8 @@ bool range_fits(range r, unsigned bits) {
   return range_is_sure(r) && r.least >= -edge - 1 && r.most <= edge;
 }
 
-/* The least or most of a set that has n, too: values far from it, so that what
-   grows in a loop is soon any integer. */
+/* Returns the least or most of a set extended by n: a value far from n, so that
+   a range that grows in a loop soon includes all integers. */
 static int64_t lower(int64_t least, int64_t n) {
   return n >= least ? least : n >= 0 ? 0 : n >= INT32_MIN ? INT32_MIN
                                                           : INT64_MIN;
@@ -83,7 +83,7 @@ static int64_t upper(int64_t most, int64_t n) {
 type range_join(compiler *c, type a, type b) {
   range x = range_of(c, a), y = range_of(c, b);
   range r = {lower(x.least, y.least), upper(x.most, y.most)};
-  /* What grew beyond all numbers may have wrapped. */
+  /* A value that grew beyond all numbers may have wrapped. */
   if (!range_is_sure(r) && range_is_sure(x)) return T_INT;
   return r.least == INT64_MIN ? T_INT : type_range(c, r.least, r.most);
 }
@@ -99,13 +99,14 @@ static int64_t quotient(int64_t a, int64_t b) { /* b > 0 */
   return a / b - (a % b < 0);
 }
 
-/* The next 2^k - 1. */
+/* Returns the next 2^k - 1. */
 static int64_t all_ones(int64_t n) {
   for (int k = 1; k < 64; k *= 2) n |= n >> k;
   return n;
 }
 
-/* Of what is known for sure of both; false: nothing, or it may wrap. */
+/* Computes the range of a result if both ranges are sure; false if it is
+   unknown, or the result may wrap. */
 static bool sure_result(opcode op, range x, range y, range *r) {
   int64_t n, ends[] = {x.least, x.most};
   *r = (range){INT64_MAX, INT64_MIN};
@@ -145,7 +146,7 @@ static range shifted(range x, int64_t n, int bits) {
   return r;
 }
 
-/* The same where it is not known of both how large they are. */
+/* Returns the type of a result if the size of one operand is unknown. */
 static type least_result(compiler *c, opcode op, range x, range y) {
   bool fixed = y.least == y.most;
   if (x.least <= -LEAST_LIMIT || x.least >= LEAST_LIMIT ||

@@ -121,7 +121,7 @@ void move_to(compiler *c, instance *in, unsigned reg, val v, type t) {
     uint32_t there = v.flag != 0 ? v.flag : truth(c, IS_NUMBER(v.type));
     store_bool(c, variable(c, in, reg, V_FLAG), there);
     v = surely(v);
-    /* What is missing is 0 to who does not ask. */
+    /* An optional value that is not tested reads as 0. */
     if (!IS_NUMBER(v.type)) v = v_int(c, 0);
     k = k == T_MAYBE_INT ? T_INT : T_REAL;
   }

@@ -1,5 +1,5 @@
 /*
- * step.c - what one instruction does, to types and in code.
+ * step.c - the effect of one instruction, on types and in code.
  * SPDX-License-Identifier: MIT
  */
 #include "compile.h"
@@ -13,8 +13,9 @@ static const char *name_of(compiler *c, unsigned reg) {
   return chunk_local(c->at->p, reg, c->at->pc);
 }
 
-/* The number in a register, or 0 with a finding.  What may be nil is a number
-   from here on: were it nil, Lua would raise here, and k:check does. */
+/* Returns the number in a register, or 0 with a finding.  A value that may be
+   nil is a number from here on: if it were nil, Lua would raise here, and
+   k:check does. */
 static val number(compiler *c, unsigned reg, const char *purpose) {
   val v = surely(get(c, reg));
   c->state[reg] = v.type;
@@ -32,8 +33,8 @@ static const char *symbol_of(opcode op) {
   return symbols[op - OP_ADD];
 }
 
-/* An integer of the source.  One of 32 bits without a sign is taken modulo
-   2^32, as hashes have them. */
+/* Returns an integer of the source.  An unsigned one of 32 bits is taken modulo
+   2^32, as in hash functions. */
 static val written(compiler *c, int64_t n) {
   if (c->int_bits == 32 && (n < INT32_MIN || n > UINT32_MAX))
     finding(c, NULL, "%lld does not fit integers of 32 bits (int = \"int\")",
@@ -41,10 +42,10 @@ static val written(compiler *c, int64_t n) {
   return v_int(c, n);
 }
 
-/* A real of the source, which like a captured one must be one of the kernel's
+/* Returns a real of the source, which like a captured one must fit the kernel's
    width. */
 static val written_real(compiler *c, double n) {
-  const double limit = 0x1.ffffffp127; /* what rounds to infinity */
+  const double limit = 0x1.ffffffp127; /* the least that rounds to infinity */
   if (real_bits(c) == 32 && fabs(n) >= limit && !isinf(n))
     finding(c, NULL, "%g does not fit float, which this kernel's reals are; "
             "math.huge is larger than all", n);
@@ -73,8 +74,8 @@ static bool same_path(const lzc_path *a, const lzc_path *b) {
   return true;
 }
 
-/* Whether it is math.pi or another constant of math, so far as its name and
-   value tell: these are compiled in. */
+/* Returns true if it is math.pi or another constant of math, judged by name and
+   value: constants are compiled in. */
 static bool is_constant(const lzc_path *path, const lzc_value *v) {
   static const struct {
     const char *name;
@@ -91,8 +92,8 @@ static bool is_constant(const lzc_path *path, const lzc_value *v) {
   return false;
 }
 
-/* What a path reads, as a value of the program.  Functions that capture the
-   same local share it. */
+/* Returns the value that a path reads.  Functions that capture the same local
+   share it. */
 static val capture(compiler *c, const lzc_path *path) {
   size_t i = 0;
   while (i < c->known_count && (c->knowns[i]->path == NULL ||
@@ -142,7 +143,7 @@ static void get_upvalue(compiler *c, unsigned to, unsigned upvalue) {
   set(c, to, capture(c, &path));
 }
 
-/* How many letters must be changed, at most 3. */
+/* Returns the number of letters that must be changed, at most 3. */
 static unsigned distance(const char *a, const char *b, unsigned most) {
   while (*a != 0 && *a == *b) a++, b++;
   if (*a == 0 && *b == 0) return 0;
@@ -159,8 +160,8 @@ static unsigned distance(const char *a, const char *b, unsigned most) {
   return d;
 }
 
-/* The function of math or lze.work whose name is nearest to a field's, or
-   NULL.  What holds the field must hold that function, too. */
+/* Returns the function of math or lze.work whose name is nearest to a field's,
+   or NULL.  The table with the field must also contain that function. */
 static const char *did_you_mean(compiler *c, const lzc_path *path) {
   if (path->text == NULL) return NULL;
   const char *best = NULL;
@@ -188,7 +189,7 @@ static const char *did_you_mean(compiler *c, const lzc_path *path) {
   return best;
 }
 
-/* Returns true unless all that is ever put into a register are numbers. */
+/* Returns true unless only numbers are ever put into a register. */
 static bool may_be_nil(const instance *in, unsigned reg) {
   const proto *p = in->p;
   if (reg < p->parameters && in->parent != NULL) return true;
@@ -215,7 +216,7 @@ static bool tests(const instance *in, uint32_t i, unsigned reg) {
   }
 }
 
-/* Where a value is: in a register before an instruction of a block. */
+/* A place of a value: a register before an instruction of a block. */
 typedef struct whereabouts {
   instance *in;
   size_t at;
@@ -240,7 +241,7 @@ static bool first_time(unsigned char *set, size_t bit) {
   return is;
 }
 
-/* An instance's own notes, clean for this question; false without memory. */
+/* Clears an instance's notes for this search; false without memory. */
 static bool notes(compiler *c, instance *in) {
   if (in->question == c->question) return true;
   size_t n = (size_t)in->f->count * in->p->width / 8 + 1;
@@ -262,7 +263,7 @@ static void follow_block(compiler *c, trail *t, instance *in, int home,
     follow(c, t, in, in->f->blocks[home].first, home, reg);
 }
 
-/* The n-th result of a function, from 0 on, goes to who called it. */
+/* Follows the n-th result of a function, from 0 on, to its caller. */
 static void follow_result(compiler *c, trail *t, instance *in, unsigned n) {
   for (; in->parent != NULL && n < 255; in = in->parent) {
     instance *to = in->parent;
@@ -278,7 +279,8 @@ static void follow_result(compiler *c, trail *t, instance *in, unsigned n) {
   }
 }
 
-/* Where what is in a register goes at an instruction, besides to the next. */
+/* Follows the value in a register at an instruction to its other destinations,
+   except the next instruction. */
 static void follow_step(compiler *c, trail *t, const whereabouts *w,
                         size_t at) {
   instance *in = w->in, *child = in->children[at];
@@ -305,8 +307,8 @@ static void follow_step(compiler *c, trail *t, const whereabouts *w,
   }
 }
 
-/* Whether what instruction pc loads into a register is looked at for nil, there
-   or wherever it is moved, given and returned. */
+/* Returns true if the value that instruction pc loads into a register is tested
+   for nil, there or at any place to which it is moved, passed or returned. */
 static bool tested_later(compiler *c, size_t pc, unsigned reg) {
   instance *in = c->at;
   if (in->tested[pc] != 0) return in->tested[pc] == 2;
@@ -327,7 +329,7 @@ static bool tested_later(compiler *c, size_t pc, unsigned reg) {
         return true;
       }
       follow_step(c, &t, &now, at);
-      /* One of the ways that go on from a TESTSET leaves it as it was. */
+      /* On one of the ways from a TESTSET the register is unchanged. */
       gone = writes(p, at, now.reg) && GET_OP(p->code[at]) != OP_TESTSET;
     }
     for (int k = 0; !gone && k < 2; k++)
@@ -337,14 +339,14 @@ static bool tested_later(compiler *c, size_t pc, unsigned reg) {
   return false;
 }
 
-/* What is known of a value of that kind, or NULL. */
+/* Returns the known value of that kind, or NULL. */
 static const known *value_of(const compiler *c, type t, lzc_kind kind) {
   const known *k = KIND(t) == T_VALUE ? c->knowns[DATA(t)] : NULL;
   return k != NULL && k->value.kind == kind ? k : NULL;
 }
 
-/* A field of a captured table.  One that is nil is an error, most likely a
-   wrong name, unless it is only asked whether it is. */
+/* Reads a field of a captured table.  A nil field is an error, most likely a
+   wrong name, unless the code only tests it for nil. */
 static void get_field(compiler *c, unsigned to, type t, const constant *name) {
   const char *field = name->string;
   const known *k = value_of(c, t, LZC_TABLE);
@@ -384,8 +386,8 @@ static void get_field(compiler *c, unsigned to, type t, const constant *name) {
 
 /* --- memory --------------------------------------------------------------- */
 
-/* What is indexed, by an integer or a tuple, and where.  NULL with a finding
-   where it cannot be. */
+/* Returns the object that is indexed, by an integer or a tuple, and the place
+   in it.  NULL with a finding if it cannot be indexed so. */
 static known *place(compiler *c, unsigned reg, val index, spot *at) {
   at->asked |= c->input->options.bounds;
   if (KIND(index.type) == T_TUPLE) return tuple_index(c, reg, index.type, at);
@@ -403,7 +405,7 @@ static known *place(compiler *c, unsigned reg, val index, spot *at) {
   if (!at->asked || !c->emit) return k;
   at->index[0] = to_index(c, index);
   at->size[0] = known_length(c, k);
-  /* In 64 bits: that of 32 may have wrapped. */
+  /* In 64 bits: the difference in 32 bits may have wrapped. */
   uint32_t offset = op2(c, SpvOpISub, t_int(c, 64), at->index[0],
                         k_int(c, 64, 1));
   at->there = logical(c, SpvOpULessThan, offset, at->size[0]);
@@ -455,7 +457,7 @@ static void set_element(compiler *c, unsigned into, val index, val v) {
             what(c, v.type));
     return;
   }
-  /* A narrower real takes an integer's digits from the integer itself. */
+  /* A narrower real is rounded from the integer itself, not from a real. */
   if (lzc_element_bytes(k->value.element) * 8 != real_bits(c))
     kind_matters(c, v.type);
   uint32_t after = check_begin(c, k, &at);
@@ -514,7 +516,7 @@ static void binary(compiler *c, opcode op, unsigned to, val a, val b) {
   set(c, to, v);
 }
 
-/* Whether what is assigned in an upvalue is a global. */
+/* Returns true if an assignment to a field of an upvalue sets a global. */
 static bool sets_global(const proto *p, uint32_t i) {
   const char *name = p->upvalues[GET_A(i)];
   return name == NULL || strcmp(name, "_ENV") == 0;
@@ -614,8 +616,7 @@ void step(compiler *c, size_t pc) {
       get_field(c, a, get(c, b).type, &ks[GET_C(i)]);
       break;
     case OP_GETTABLE: {
-      /* A field behind a function's 256th constant has its name in a
-         register. */
+      /* A field name after a function's 256th constant is in a register. */
       val key = get(c, GET_C(i));
       const known *k = value_of(c, key.type, LZC_STRING);
       if (k != NULL && k->path == NULL &&
@@ -693,7 +694,8 @@ void step(compiler *c, size_t pc) {
       refuse(c, op);
       for (unsigned r = op == OP_VARARG ? a : a + 3; r < p->room; r++)
         c->state[r] = T_TOLD;
-      /* So many that functions miss none, and have none too many. */
+      /* Pretend `...` gave enough values, so calls report neither missing nor
+         extra ones. */
       if (op == OP_VARARG) c->at->top = a + 6 < p->room ? a + 6 : p->room;
       break;
     default: refuse(c, op);
@@ -702,8 +704,8 @@ void step(compiler *c, size_t pc) {
 
 /* --- tests ---------------------------------------------------------------- */
 
-/* Whether two values that are not numbers are one; -1 where this is not known:
-   what is captured or passed twice may be the same. */
+/* Returns 1 if two values that are not numbers are the same, else 0; -1 if
+   unknown: values captured or passed twice may be the same. */
 static int same_value(const compiler *c, type a, type b) {
   if (KIND(a) != KIND(b)) return 0;
   if (KIND(a) == T_NIL || DATA(a) == DATA(b)) return 1;
@@ -718,7 +720,7 @@ static int same_value(const compiler *c, type a, type b) {
   return k->storage != 0 ? 0 : -1;
 }
 
-/* Equality of what need not be numbers. */
+/* Compares values of any type for equality. */
 static uint32_t equal(compiler *c, val a, val b, int *outcome) {
   type x = surely(a).type, y = surely(b).type;
   if (IS_NUMBER(x) && IS_NUMBER(y)) {
@@ -730,7 +732,7 @@ static uint32_t equal(compiler *c, val a, val b, int *outcome) {
     if (fa == 0 && fb == 0) return id;
     if (fa == 0 || fb == 0)
       return logical(c, SpvOpLogicalAnd, id, fa != 0 ? fa : fb);
-    /* Both are there and equal, or neither is there. */
+    /* Both are numbers and equal, or both are nil. */
     id = logical(c, SpvOpLogicalOr, id, op1(c, SpvOpLogicalNot, t_bool(c), fa));
     return logical(c, SpvOpLogicalAnd, id,
                    logical(c, SpvOpLogicalEqual, fa, fb));
@@ -801,7 +803,7 @@ uint32_t condition(compiler *c, size_t pc, unsigned *reg, type *yes, type *no,
     }
   }
   if (!GET_K(i)) {
-    /* The jump is taken when the condition is k. */
+    /* The jump is taken if the condition is k. */
     type swap = *yes;
     *yes = *no;
     *no = swap;

@@ -1,9 +1,8 @@
 /*
- * tuple.c - tables that only are an index, as {i, j} in a[{i, j}].
+ * tuple.c - tables that are only an index, as {i, j} in a[{i, j}].
  * SPDX-License-Identifier: MIT
  *
- * No table is made: what stands in it is kept in variables until the array is
- * indexed.
+ * No table is made: its items are kept in variables until the array is indexed.
  */
 #include "compile.h"
 
@@ -15,7 +14,8 @@ bool tuple_is_made(const proto *p, size_t pc) {
   bool listed = false;
   if (GET_B(made) != 0 || GET_K(made) || GET_C(made) > LZC_MOST_RANK)
     return false;
-  /* What follows works in registers above this one until it is used. */
+  /* The following code uses registers above this one until the table is
+     used. */
   for (size_t n = pc + 1; n < p->code_count; n++) {
     uint32_t i = p->code[n];
     opcode op = GET_OP(i);
@@ -29,7 +29,7 @@ bool tuple_is_made(const proto *p, size_t pc) {
   return false;
 }
 
-/* The tuple of the SETLIST at pc. */
+/* Returns the tuple of the SETLIST at pc. */
 static tuple *tuple_at(compiler *c, size_t pc, size_t *index) {
   for (*index = 0; *index < c->tuple_count; ++*index)
     if (c->tuples[*index]->made_in == c->at &&
@@ -73,7 +73,7 @@ void tuple_set(compiler *c, size_t pc) {
   c->state[a] = TYPE(T_TUPLE, index + 1);
 }
 
-/* The array that a tuple of so many numbers indexes. */
+/* Returns the array that a tuple of `count` numbers indexes. */
 static known *array_of(compiler *c, unsigned reg, unsigned count) {
   val v = get(c, reg);
   known *k = KIND(v.type) == T_VALUE ? c->knowns[DATA(v.type)] : NULL;
@@ -96,8 +96,8 @@ static known *array_of(compiler *c, unsigned reg, unsigned count) {
   return NULL;
 }
 
-/* An index from 0, of 64 bits; negative ones count from the end.  *as_given is
-   the index as it stands there. */
+/* Returns an index from 0, of 64 bits; negative ones count from the end.
+   *as_given is the index as written. */
 static uint32_t index_of(compiler *c, known *k, const tuple *t, unsigned d,
                          uint32_t *as_given) {
   uint32_t w = t_int(c, 64), one = k_int(c, 64, 1);

@@ -44,9 +44,9 @@ instance *instance_new(compiler *c, instance *parent, const proto *p,
   return c->a->failed ? NULL : in;
 }
 
-/* The join of two types: an integer and a real are a real, a number and nil a
-   number that may be missing; what a finding was about stays so.  True if *into
-   changed. */
+/* Joins two types: an integer and a real make a real, a number and nil a number
+   that may be nil; a type that a finding was about stays.  Returns true if
+   *into changed. */
 static bool join_into(compiler *c, type *into, type t) {
   type a = *into, r;
   if (a == t || KIND(t) == T_NONE || KIND(a) == T_CONFLICT || a == T_TOLD)
@@ -76,7 +76,7 @@ static bool join_into(compiler *c, type *into, type t) {
   return true;
 }
 
-/* The same, with the line that each comes from: of two that have no join, both
+/* Joins types with the lines that set them: for two types without a join, both
    lines are kept. */
 static bool join_at(compiler *c, type *into, int *where, type t, int line) {
   type was = *into;
@@ -105,7 +105,8 @@ static void flow_into(compiler *c, instance *in, int b) {
   if (changed) in->dirty[b] = 2;
 }
 
-/* What one return gives fewer of than another is nil there. */
+/* Records a return: results that one return has and another does not are nil
+   there. */
 static void returned(compiler *c, instance *in, unsigned base, unsigned n) {
   unsigned had = in->result_count, most = n > had ? n : had;
   int line = in->p->lines != NULL ? in->p->lines[in->pc] : 0;
@@ -119,7 +120,7 @@ static void returned(compiler *c, instance *in, unsigned base, unsigned n) {
   in->result_count = most;
 }
 
-/* One instruction, and which registers it sets. */
+/* Analyses one instruction, and records the line for the registers it sets. */
 static void analyse_step(compiler *c, const proto *p, size_t pc) {
   step(c, pc);
   if (p->lines == NULL) return;
@@ -129,7 +130,7 @@ static void analyse_step(compiler *c, const proto *p, size_t pc) {
   }
 }
 
-/* A block goes to one of its next ones. */
+/* Records that a block goes to one of its next ones. */
 static void take(compiler *c, instance *in, int number, int way) {
   int to = in->f->blocks[number].next[way];
   if (to >= 0) in->ways[number] |= (char)(1 << way);
@@ -198,7 +199,7 @@ static void walk(compiler *c, instance *in, int number) {
   take(c, in, number, 0);
 }
 
-/* Makes all of an instance be looked at again. */
+/* Makes the analysis visit all of an instance again. */
 static void forget(instance *in) {
   for (int b = 0; b < in->f->count; b++)
     if (in->dirty[b] != 0) in->dirty[b] = 2;
@@ -210,7 +211,8 @@ static void forget(instance *in) {
 
 void analyse_all(compiler *c, instance *in) {
   analyse_instance(c, in);
-  /* Which reads are looked at for nil depends on the functions they go to. */
+  /* Which reads are tested for nil depends on the functions that receive
+     them. */
   for (size_t had = 1; c->instances > had && !c->a->failed;) {
     had = c->instances;
     forget(in);
@@ -243,8 +245,8 @@ void analyse_instance(compiler *c, instance *in) {
   c->line = line;
 }
 
-/* Drivers compile nothing of a kernel with barriers and a loop that nothing
-   leads out of, although it is never entered (PoCL). */
+/* PoCL compiles nothing of a kernel with barriers and an endless loop, even if
+   the loop is never entered. */
 void find_endless(compiler *c, instance *in) {
   const flow *f = in->f;
   instance *was = c->at;
@@ -281,7 +283,7 @@ static const char *called(compiler *c, const instance *in) {
                                         : "the kernel";
 }
 
-/* The function `k`, which is `from` as well, is called again. */
+/* Reports that the function `k`, which is also `from`, is called again. */
 static void recursion(compiler *c, const instance *from, const known *k) {
   const char *cycle = called(c, from);
   for (const instance *in = c->at; in != from; in = in->parent) {
@@ -293,7 +295,7 @@ static void recursion(compiler *c, const instance *from, const known *k) {
           "kernels have no recursion, write a loop", called(c, from), cycle);
 }
 
-/* What tells a function from others, or NULL for what is none. */
+/* Returns the function's identity; NULL if it is not a function. */
 static const void *function_of(const compiler *c, type t) {
   if (KIND(t) != T_VALUE) return NULL;
   const known *k = c->knowns[DATA(t)];
@@ -301,8 +303,8 @@ static const void *function_of(const compiler *c, type t) {
   return k->value.kind == LZC_BUILTIN ? k : NULL;
 }
 
-/* Whether the function of an instance is given the same functions again: only
-   then it calls itself without an end that is known when compiling. */
+/* Returns true if the function of an instance is passed the same functions
+   again: only then does it call itself without an end known at compile time. */
 static bool same_functions(const compiler *c, const instance *in, unsigned base,
                            unsigned count) {
   for (unsigned n = 0; n < in->p->parameters; n++)
@@ -312,7 +314,7 @@ static bool same_functions(const compiler *c, const instance *in, unsigned base,
   return true;
 }
 
-/* The function of lze.work of the same name, or NULL. */
+/* Returns the function of lze.work with the same name, or NULL. */
 static const char *own_name(compiler *c, const known *k) {
   if (k->path == NULL || k->path->text == NULL) return NULL;
   const char *dot = strrchr(k->path->text, '.');
@@ -367,8 +369,8 @@ static instance *child_of(compiler *c, size_t pc, known *k, unsigned base,
   return child;
 }
 
-/* Calls what R[A] is; returns the number of results, which stand from R[A] on
-   and end at in->top when all are wanted. */
+/* Calls the function in R[A]; returns the number of results, which start at
+   R[A] and end at in->top if all are wanted. */
 unsigned call(compiler *c, size_t pc) {
   instance *in = c->at;
   uint32_t i = in->p->code[pc];

@@ -1,5 +1,5 @@
 /*
- * lze_profile.c - profiles and marks as a script sees them.
+ * lze_profile.c - the profiles and marks of a script.
  * SPDX-License-Identifier: MIT
  */
 #include "base/lze_box.h"
@@ -29,7 +29,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Records that a profile keeps when it is not told how many. */
+/* The default number of records that a profile keeps. */
 #define MOST_RECORDS ((size_t)1 << 17)
 
 typedef struct ProfileBox {
@@ -72,7 +72,7 @@ static void set_true(lua_State *L, const char *key, bool value) {
   lua_setfield(L, -2, key);
 }
 
-/* The size of a range or a group, where it is known. */
+/* Set the size of a range or a group, if it is known. */
 static void set_size(lua_State *L, const char *key, uint32_t dims,
                      const uint64_t size[3]) {
   if (dims == 0 || size[0] == 0) return;
@@ -84,7 +84,8 @@ static void set_size(lua_State *L, const char *key, uint32_t dims,
   lua_setfield(L, -2, key);
 }
 
-/* A kernel's command is "kernel saxpy", which its kind says already. */
+/* Returns the name of an event: a kernel's command is "kernel saxpy", but the
+   kind of the event already includes "kernel". */
 static const char *event_name(const lze_Names *names, const lze_Record *r) {
   static const char prefix[] = "kernel ";
   const char *name = lze_name(names, r->name);
@@ -93,8 +94,8 @@ static const char *event_name(const lze_Names *names, const lze_Record *r) {
   return known ? name + sizeof prefix - 1 : name;
 }
 
-/* `after` and `parent` are the places among the events of what it waits for and
-   of the run that it is a part of, or 0. */
+/* Push an event; `after` and `parent` are the places among the events of the
+   one that it waits for and of the run that it is a part of, or 0. */
 static void push_event(lua_State *L, const lze_Names *names,
                        const lze_DeviceNumber *numbers, const lze_Record *r,
                        uint32_t after, uint32_t parent) {
@@ -144,15 +145,15 @@ static void push_event(lua_State *L, const lze_Names *names,
   set_true(L, "collected", r->collected);
 }
 
-/* The place of the event of a record, where that is one of the first `before`;
-   0 where there is none. */
+/* Returns the place of the event of a record if it is one of the first
+   `before`, else 0. */
 static uint32_t place_of(const lze_Profile *p, const uint32_t *places,
                          size_t before, uint64_t number) {
   uint64_t i = number - p->first;
   return number >= p->first && i < before ? places[i] : 0;
 }
 
-/* An array of events in the order of the records. [-0, +1] */
+/* [-0, +1] Push an array of events in the order of the records. */
 static void push_events(lua_State *L, const lze_Profile *p) {
   luaL_checkstack(L, 6, NULL);
   const lze_DeviceNumber *numbers = NULL;
@@ -167,7 +168,7 @@ static void push_events(lua_State *L, const lze_Profile *p) {
     places[i] = 0;
     if (r->kind == LZE_RECORD_NONE) continue;
     uint32_t parent = place_of(p, places, i, r->parent);
-    /* Tasks are looked at as parts of a run. */
+    /* Tasks are shown as parts of a run only. */
     if (r->parent != 0 && parent == 0) continue;
     push_event(L, p->names, numbers, r, place_of(p, places, i, r->after),
                parent);
@@ -178,7 +179,7 @@ static void push_events(lua_State *L, const lze_Profile *p) {
   lua_pop(L, 1);
 }
 
-/* Called guarded, with a profile's box: what it has recorded so far. */
+/* Called guarded, with a profile's box: pushes the events recorded so far. */
 static int events_copy(lua_State *L) {
   const ProfileBox *b = lua_touserdata(L, 1);
   ProfileBox *copy = lze_push_box(L, lze_profile_kind, sizeof *copy);
@@ -188,11 +189,12 @@ static int events_copy(lua_State *L) {
   return 1;
 }
 
-/* Tables of a profile's events, once it is stopped: the script's, which it may
-   change, and one that nobody else sees. */
+/* Tables of a stopped profile's events: the script's, which it may change, and
+   a private one. */
 enum { EVENTS_GIVEN = 1, EVENTS_OWN };
 
-/* [-0, +1] one of these of the profile at 1; a new one as long as it records */
+/* [-0, +1] Push one of these tables of the profile at 1; a new one as long as
+   it records. */
 static void push_events_of(lua_State *L, int which) {
   const ProfileBox *b = profile_check(L);
   if (lua_getiuservalue(L, 1, which) == LUA_TTABLE) return;
@@ -206,7 +208,7 @@ static void push_events_of(lua_State *L, int which) {
   lua_setiuservalue(L, 1, which);
 }
 
-/* p.events: once it is stopped the same table each time. */
+/* p.events: the same table each time once it is stopped. */
 static int field_events(lua_State *L) {
   push_events_of(L, EVENTS_GIVEN);
   return 1;
@@ -235,7 +237,8 @@ static int field_dropped(lua_State *L) {
   return 1;
 }
 
-/* --- what it says --------------------------------------------------------- */
+/* --- reports
+   --------------------------------------------------------------- */
 
 static const unsigned char profile_text[] = {
 #include "lua/profile.h"
@@ -266,7 +269,7 @@ static int profile_source(lua_State *L) {
   struct stat about;
   lua_Integer line = luaL_checkinteger(L, 2), at = 1;
   const char *path = luaL_checkstring(L, 1);
-  /* A terminal, say, is not read again. */
+  /* A terminal, for example, is not read again. */
   bool good = stat(path, &about) == 0 && S_ISREG(about.st_mode);
   FILE *file = good ? fopen(path, "re") : NULL;
   if (file == NULL) return 0;
@@ -297,8 +300,8 @@ static const lze_Method primitives[] = {{"files", profile_files, LZE_HOT},
 static const lze_Script script = {"lze profile.lua", profile_text,
                                   sizeof profile_text, primitives};
 
-/* How much earlier the clock of profiles began than 1970 did: by that, profiles
-   of several machines are put beside each other. */
+/* Returns the offset of the profiles' clock from 1970; with it, profiles of
+   several machines are aligned. */
 static uint64_t epoch_of_clock(void) {
   struct timespec now;
   clock_gettime(CLOCK_REALTIME, &now);
@@ -315,8 +318,8 @@ static const char *process_rank(void) {
   return NULL;
 }
 
-/* Into the table on the top: which process this is, and which run of which
-   machine, within which all clocks are one. */
+/* Set fields of the table at the top: the process, and the boot of the machine,
+   within which all processes share a clock. */
 static void push_process(lua_State *L) {
   char boot[64] = "";
   const char *rank = process_rank();
@@ -332,7 +335,7 @@ static void push_process(lua_State *L) {
   set_string(L, "boot", boot);
 }
 
-/* What there is to know about a profile as a whole. [-0, +1] */
+/* [-0, +1] Push the fields that describe a profile as a whole. */
 static void push_about(lua_State *L, const lze_Profile *p) {
   lua_createtable(L, 0, 10);
   push_process(L);
@@ -345,8 +348,8 @@ static void push_about(lua_State *L, const lze_Profile *p) {
   set_true(L, "pending", p->pending);
 }
 
-/* The same for the profile at 1, after its events, whatever of Lua's runs
-   meanwhile. [-0, +2] */
+/* [-0, +2] Push the same for the profile at 1, after its events, even if Lua
+   code runs in between. */
 static void push_all(lua_State *L) {
   push_events_of(L, EVENTS_OWN);
   push_about(L, &profile_check(L)->profile);
@@ -374,7 +377,7 @@ static int field_findings(lua_State *L) {
   return 1;
 }
 
-/* p:save(path) -> p; the end of the name says what to write. */
+/* p:save(path) -> p; the extension selects the format. */
 static int profile_save(lua_State *L) {
   profile_check(L);
   if (lua_type(L, 2) != LUA_TSTRING)
@@ -388,7 +391,7 @@ static int profile_save(lua_State *L) {
   return 1;
 }
 
-/* p:display(): the page, in a notebook; else the text, printed. */
+/* p:display(): shows the page in a notebook; else prints the text. */
 static int profile_display(lua_State *L) {
   profile_check(L);
   lua_settop(L, 1);
@@ -398,9 +401,10 @@ static int profile_display(lua_State *L) {
   return 0;
 }
 
-/* --- from the beginning to the end ---------------------------------------- */
+/* --- begin and end
+   --------------------------------------------------------- */
 
-/* p:stop() -> p, after a wait for everything, as lze.wait. */
+/* p:stop() -> p, after a wait for everything, as in lze.wait. */
 static int profile_stop(lua_State *L) {
   ProfileBox *b = profile_check(L);
   if (b->profile.state != NULL) lze_state_drain(L, UINT64_MAX);
@@ -421,15 +425,16 @@ static int profile_close(lua_State *L) {
   return 0;
 }
 
-/* The end of a scope that a script's function runs in. */
+/* The end of a scope in which a function of the script runs. */
 typedef struct Scope {
-  uint64_t start_ns;            /* of a mark; the name is user value 1 */
-  int line;                     /* and the line's source user value 2 */
+  uint64_t start_ns;            /* of a mark, whose name is user value 1 */
+  int line;                     /* the source of the line is user value 2 */
 } Scope;
 
 static const char scope_key;
 
-/* Scopes end with the function, also by an error: the second argument. */
+/* Scopes end with the function, also by an error, which is the second
+   argument. */
 static int scope_close(lua_State *L) {
   const Scope *s = lua_touserdata(L, 1);
   lze_State *S = lze_state(L);
@@ -448,9 +453,9 @@ static int scope_close(lua_State *L) {
   return 0;
 }
 
-/* Replace the value on the top, a mark's name or a profile, by a scope, which
-   the caller puts where it is to be closed.  By then the line is not known any
-   more: an error has left it.  [-1, +1] */
+/* [-1, +1] Replace the value at the top, a mark's name or a profile, by a
+   scope, which the caller stores in a to-be-closed slot.  The line is stored
+   now: after an error it is not available any more. */
 static void push_scope(lua_State *L) {
   lua_Debug ar;
   Scope *s = lua_newuserdatauv(L, sizeof *s, 2);
@@ -467,7 +472,7 @@ static void push_scope(lua_State *L) {
   lua_setmetatable(L, -2);
 }
 
-/* Whether the value at `index` can be called; an error where it is another. */
+/* Raise unless the value at `index` can be called. */
 static void check_function(lua_State *L, int index) {
   if (lua_isfunction(L, index)) return;
   if (luaL_getmetafield(L, index, "__call") != LUA_TNIL) {
@@ -501,9 +506,9 @@ static ProfileBox *profile_new(lua_State *L, size_t most) {
 }
 
 /* lze.profile([options]) -> profile, which records from now on
-   lze.profile([options,] f, ...) -> profile, results of f: of that call, and
-   of what it has enqueued.
-   options: events (how many at most are kept, the newest). */
+   lze.profile([options,] f, ...) -> profile, results of f: records that call,
+   and all work that it has enqueued.
+   options: events (the largest number kept; the newest are kept). */
 static int core_profile(lua_State *L) {
   static const char *const keys[] = {"events", NULL};
   lua_Integer most = (lua_Integer)MOST_RECORDS;
@@ -533,8 +538,8 @@ static int mark_called(lua_State *L, int status, lua_KContext context) {
   return lua_gettop(L) - 1;
 }
 
-/* lze.mark(name): a point of the host in the profiles that record
-   lze.mark(name, f, ...) -> results of f: a range */
+/* lze.mark(name): marks a point in time of the host in active profiles
+   lze.mark(name, f, ...) -> results of f: marks a time range */
 static int core_mark(lua_State *L) {
   if (lua_type(L, 1) != LUA_TSTRING)
     lze_argerror(L, 1, lua_pushfstring(L, "name: string expected, got %s",
@@ -560,15 +565,15 @@ static int core_mark(lua_State *L) {
 
 /* --- LZE_PROFILE ---------------------------------------------------------- */
 
-/* The profile of a whole program, and where it goes at the end. */
+/* The profile of a whole program, and where it is written at the end. */
 struct lze_Ending {
   lze_Profile profile;
   FILE *file;                   /* stderr, a device or a pipe; else NULL */
-  char *path;                   /* of what is made at the end; else NULL */
+  char *path;                   /* of the file made at the end; else NULL */
   char format[8];
   pid_t process;                /* a forked one leaves the file alone */
   pthread_t thread;
-  struct lze_Ending *next;      /* of the process */
+  struct lze_Ending *next;      /* in the list of the process */
 };
 
 static pthread_mutex_t ending_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -577,8 +582,8 @@ static struct lze_Ending *endings;
 
 static unsigned ending_count;
 
-/* In a state of its own: the file's text for the ending at 1.  Whatever the
-   program's own state is in the middle of, it is left alone. */
+/* In a separate Lua state: returns the file's text for the ending at 1.  The
+   program's state may be in the middle of any operation, and is not used. */
 static int ending_text(lua_State *L) {
   const struct lze_Ending *e = lua_touserdata(L, 1);
   lua_newtable(L);
@@ -600,14 +605,16 @@ static int ending_text(lua_State *L) {
   return 1;
 }
 
-/* The program has ended, and asked to be told. */
+/* Report on stderr: the program has ended, and the user has asked for the
+   file. */
 static void ending_complain(const char *reason) {
   fprintf(stderr, "lze: LZE_PROFILE: the profile is not written: %s\n",
           reason);
 }
 
-/* A file that does not take the place of a standard stream that is closed: what
-   the program writes there is not for it. NULL where it cannot be made. */
+/* Create a file whose descriptor is not that of a closed standard stream: the
+   program's output there must not go to this file.  NULL if it cannot be
+   created. */
 static FILE *ending_create(const char *path) {
   FILE *file = fopen(path, "wbe");
   if (file == NULL || fileno(file) > STDERR_FILENO) return file;
@@ -618,7 +625,7 @@ static FILE *ending_create(const char *path) {
   return file;
 }
 
-/* The profile's text into its file; errno says why not. */
+/* Write the profile's text to its file; errno is the reason if it fails. */
 static bool ending_put(const struct lze_Ending *e, const char *text,
                        size_t size) {
   FILE *file = e->path != NULL ? ending_create(e->path) : e->file;
@@ -657,13 +664,14 @@ static void ending_free(struct lze_Ending *e) {
   free(e);
 }
 
-/* Write what is to be written, and forget it. */
+/* Write the file if this process must, and free the ending. */
 static void ending_finish(struct lze_Ending *e) {
   if (e->process == getpid()) ending_write(e);
   ending_free(e);
 }
 
-/* Take out of the list: `which`, or any of this thread where that is NULL. */
+/* Remove from the list: `which`, or any ending of this thread if that is
+   NULL. */
 static struct lze_Ending *ending_take(const struct lze_Ending *which) {
   pthread_mutex_lock(&ending_lock);
   struct lze_Ending **link = &endings;
@@ -677,8 +685,8 @@ static struct lze_Ending *ending_take(const struct lze_Ending *which) {
   return e;
 }
 
-/* The program ends with states that nothing has closed, as by os.exit: those of
-   this thread are not in the middle of recording. */
+/* The program ends with states that nothing has closed, as in os.exit: the
+   states of this thread are not in the middle of recording. */
 static void endings_finish(void) {
   struct lze_Ending *e;
   while ((e = ending_take(NULL)) != NULL) {
@@ -695,8 +703,9 @@ void lze_profile_end(lze_State *S) {
   if (e != NULL) ending_finish(e);
 }
 
-/* Push the file's name: %p is the process, the rank under MPI comes before the
-   ending, and so does the number of a further state of the process. */
+/* Push the file's name: %p is the process id; the rank under MPI is inserted
+   before the extension, and so is the number of a further state of the
+   process. */
 static const char *push_path(lua_State *L, const char *name,
                              const char *ending, unsigned number) {
   char process[24];
@@ -712,9 +721,9 @@ static const char *push_path(lua_State *L, const char *name,
   return luaL_gsub(L, lua_tostring(L, -1), "%p", process);
 }
 
-/* Try to make the file. It is made again when it is written, so that a program
-   that is killed leaves none, and nothing of an earlier one; what is not a
-   file, but a device or a pipe, stays open. Where it fails, errno says why. */
+/* Try to create the file.  It is removed, and created again when it is written,
+   so that a killed program leaves no file, nor an older one; a device or a pipe
+   stays open.  If it fails, errno is the reason. */
 static bool ending_begin(struct lze_Ending *e, const char *path) {
   struct stat about;
   e->file = ending_create(path);
@@ -729,14 +738,15 @@ static bool ending_begin(struct lze_Ending *e, const char *path) {
   return true;
 }
 
-/* Begin to record the whole program if LZE_PROFILE says so. [-0, +0] */
+/* [-0, +0] Begin to record the whole program if LZE_PROFILE is set. */
 static void ending_open(lua_State *L, lze_State *S) {
   static const char *const formats[] = {"csv", "html", "json", "txt"};
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   const char *name = getenv("LZE_PROFILE");
   if (name == NULL || *name == '\0') return;
   const char *begun = getenv("LZE_PROFILE_BEGUN");
-  if (begun != NULL) unlink(begun); /* what is wrong now is said here */
+  if (begun != NULL) unlink(begun); /* problems from here on are reported
+                                       here */
   bool shown = strcmp(name, "-") == 0;
   const char *ending = strrchr(name, '.'), *format = NULL;
   for (size_t i = 0; i < 4 && ending != NULL; i++)

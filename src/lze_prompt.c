@@ -1,10 +1,10 @@
 /*
- * lze_prompt.c - what the command lze needs of C: lines from a terminal.
+ * lze_prompt.c - C functions of the command lze: lines from a terminal.
  * SPDX-License-Identifier: MIT
  *
- * require "lze.prompt" gives these functions, which are for bin/lze alone.
- * Lines are edited by the system's readline or libedit, which is opened at
- * the first use; nothing is linked with it.
+ * require "lze.prompt" returns these functions, which are for bin/lze only.
+ * Lines are edited by the system's readline or libedit, which is opened at the
+ * first use; nothing is linked with it.
  */
 #include "base/lze_box.h"
 #include "base/lze_open.h"
@@ -26,7 +26,7 @@
 
 #define API __attribute__((visibility("default")))
 
-/* What both libraries have; NULL for what is missing. */
+/* Functions of both libraries; NULL for a missing one. */
 typedef struct Editor {
   bool asked, gnu;
   char *(*readline)(const char *prompt);
@@ -45,7 +45,7 @@ enum { MOST_HISTORY = 2000 };
 
 static Editor editor;
 
-/* A symbol as what `to` points to, which may point to a function. */
+/* Store a symbol in the pointer at `to`, which may be a function pointer. */
 static void find(void *library, const char *name, void *to) {
   void *symbol = dlsym(library, name);
   memcpy(to, &symbol, sizeof symbol);
@@ -74,7 +74,7 @@ static const Editor *editor_open(void) {
   find(library, "rl_line_buffer", &e->line);
   find(library, "rl_completion_append_character", &e->append);
   find(library, "rl_attempted_completion_over", &e->over);
-  /* libedit has no history before. */
+  /* In libedit, history works only after this call. */
   if (e->initialize != NULL) e->initialize();
   if (e->stifle_history != NULL) e->stifle_history(MOST_HISTORY);
   return e;
@@ -82,12 +82,13 @@ static const Editor *editor_open(void) {
 
 /* --- completion ----------------------------------------------------------- */
 
-/* Who completes while a line is read: the function at 2 of this state. */
+/* The state that reads a line: the function at 2 completes. */
 static lua_State *reading;
 
 static bool completing;
 
-/* The n-th word of the table on the top of the stack, malloc'ed, or NULL. */
+/* Returns the n-th word of the table at the top of the stack, malloc'ed, or
+   NULL. */
 static char *complete_next(const char *text, int state) {
   static lua_Integer n;
   (void)text;
@@ -120,14 +121,15 @@ static char **complete(const char *text, int start, int end) {
 
 static sigjmp_buf interrupted;
 
-/* readline calls this when it has put the terminal in order. */
+/* readline calls this after it has restored the terminal. */
 static void line_interrupt(int signal) {
   (void)signal;
   if (!completing) siglongjmp(interrupted, 1);
 }
 
 /* read(prompt [, complete]) -> line | nil at the end | false after Ctrl-C
-   complete(line, start) -> array of words for what begins at `start` */
+   complete(line, start) -> array of words for the text that begins at
+   `start` */
 static int prompt_read(lua_State *L) {
   const char *prompt = luaL_checkstring(L, 1);
   const Editor *e = editor_open();
@@ -142,14 +144,14 @@ static int prompt_read(lua_State *L) {
   }
   if (e->complete != NULL && e->matches != NULL && e->line != NULL) {
     *e->complete = complete;
-    /* Names with fields are one word, so that those can be completed. */
+    /* Names with fields are one word, so that fields can be completed. */
     if (e->breaks != NULL) *e->breaks = " \t\n\"\\'><=;+-*/%^~#|&(){}[],!";
   }
   struct sigaction action = {.sa_handler = e->gnu ? line_interrupt : SIG_IGN};
   struct sigaction before;
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, &before);
-  /* LLVM, which is in some drivers, would take the first Ctrl-\ for itself. */
+  /* LLVM, which is in some drivers, would catch the first Ctrl-\. */
   struct sigaction quit = {.sa_handler = SIG_DFL}, quit_before;
   sigemptyset(&quit.sa_mask);
   sigaction(SIGQUIT, NULL, &quit_before);
@@ -172,7 +174,7 @@ static int prompt_read(lua_State *L) {
   return 1;
 }
 
-/* remember(text) -> whether there is a history, which it is added to */
+/* remember(text) -> true if there is a history, to which it is added */
 static int prompt_remember(lua_State *L) {
   const char *text = luaL_checkstring(L, 1);
   const Editor *e = editor_open();
@@ -181,8 +183,8 @@ static int prompt_remember(lua_State *L) {
   return 1;
 }
 
-/* append(path, text) -> whether it was: at once, so that those of several
-   processes are not mixed, to a file of this user's alone */
+/* append(path, text) -> true if it was written: in one call, so that texts of
+   several processes are not mixed, to a file that only this user can access */
 static int prompt_append(lua_State *L) {
   size_t size;
   const char *path = luaL_checkstring(L, 1);
@@ -194,20 +196,21 @@ static int prompt_append(lua_State *L) {
   return 1;
 }
 
-/* written() -> whether all that was said on stdout is; why an earlier write
-   failed nobody knows any more */
+/* written() -> true if all output to stdout was written; the reason of an
+   earlier failure is not available any more */
 static int prompt_written(lua_State *L) {
   lua_pushboolean(L, fflush(stdout) == 0 && !ferror(stdout));
   return 1;
 }
 
-/* terminal(fd) -> whether it is one */
+/* terminal(fd) -> true if it is a terminal */
 static int prompt_terminal(lua_State *L) {
   lua_pushboolean(L, isatty((int)luaL_checkinteger(L, 1)));
   return 1;
 }
 
-/* --- calls that Ctrl-C ends ----------------------------------------------- */
+/* --- calls that Ctrl-C ends
+   ------------------------------------------------ */
 
 static lua_State *calling;
 
@@ -224,9 +227,9 @@ static void call_interrupt(int signal) {
               LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE | LUA_MASKCOUNT, 1);
 }
 
-/* call(f, handler) -> true, results | false, what the handler made of the
-   error; Ctrl-C is an error of f.  Where no hook runs, in coroutines and long
-   functions of C, it is none: a second one ends the process. */
+/* call(f, handler) -> true, results | false, result of the handler for the
+   error; Ctrl-C raises an error in f.  In coroutines and long C functions no
+   hook runs, so it raises nothing: a second Ctrl-C ends the process. */
 static int prompt_call(lua_State *L) {
   struct sigaction action = {.sa_handler = call_interrupt,
                              .sa_flags = (int)SA_RESETHAND};
@@ -250,8 +253,8 @@ static int prompt_kinds(lua_State *L) {
   return 1;
 }
 
-/* limits(name [, {copy, float, double}]) -> those kept for a device, or nil,
-   after the new ones have been kept */
+/* limits(name [, {copy, float, double}]) -> the limits stored for a device, or
+   nil; stores the new ones first */
 static int prompt_limits(lua_State *L) {
   const char *name = luaL_checkstring(L, 1);
   if (lua_istable(L, 2)) lze_keep_limits(L, name, 2);
@@ -259,7 +262,7 @@ static int prompt_limits(lua_State *L) {
   return 1;
 }
 
-/* private(path) -> whether it is a directory that only this user can enter; nil
+/* private(path) -> true if it is a directory that only this user can enter; nil
    if it does not exist */
 static int prompt_private(lua_State *L) {
   int fd = private_open(luaL_checkstring(L, 1));
@@ -278,7 +281,7 @@ static int prompt_page(lua_State *L) {
   return 1;
 }
 
-/* remove_page(directory, name): if it is a page */
+/* remove_page(directory, name): removes it if it is a page */
 static int prompt_remove_page(lua_State *L) {
   lze_page_remove(luaL_checkstring(L, 1), luaL_checkstring(L, 2));
   return 0;
@@ -286,7 +289,7 @@ static int prompt_remove_page(lua_State *L) {
 
 /* json() -> functions that write JSON: lua/json.lua
    kinds() -> the methods and fields of each kind of object, by name
-   help(word) -> what lze.help says of it, whether the manual has it */
+   help(word) -> the text of lze.help for it, and true if the manual has it */
 static const luaL_Reg functions[] = {
     {"read", prompt_read},         {"remember", prompt_remember},
     {"append", prompt_append},     {"terminal", prompt_terminal},
