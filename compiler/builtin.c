@@ -234,8 +234,8 @@ static void check_stored(compiler *c, known *k, const spot *at, unsigned op,
   check_fit(c, k, at, (val){T_INT, stored, 0});
 }
 
-/* Compiles an atomic: the arguments, x, i and v, or for compare-exchange x, i,
-   expected and v, follow the function; returns the old value. */
+/* Compiles an atomic.  The arguments follow the function: x, i and v or, for
+   compare-exchange, x, i, expected and v.  Returns the old value. */
 static val atomic(compiler *c, const struct builtin *f, unsigned base,
                   unsigned count) {
   bool swap = f->kind == B_SWAP;
@@ -684,7 +684,7 @@ static void print_from(compiler *c, line *l, uint32_t end) {
   branch(c, end);
 }
 
-/* print(...): prints a line by one call of OpenCL's printf.  Each boolean
+/* print(...): prints a line by one call of printf in OpenCL.  Each boolean
    doubles the number of calls to choose from, and so do the first reals. */
 static void print(compiler *c, const struct builtin *f, unsigned base,
                   unsigned count) {

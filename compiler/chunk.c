@@ -244,7 +244,8 @@ static void read_lines(reader *r, proto *p) {
   }
 }
 
-/* Converts an instruction of 5.5 to 5.4; UINT32_MAX if that is impossible. */
+/* Converts an instruction of 5.5 to 5.4; returns UINT32_MAX if it is
+   unknown. */
 static uint32_t translated(uint32_t i) {
   enum { SHLI = 32, SHRI, GETVARG = 81, ERRNNIL, VARARGPREP, EXTRAARG };
   unsigned op = GET_OP(i), size;
@@ -259,8 +260,8 @@ static uint32_t translated(uint32_t i) {
     case EXTRAARG: return rest | OP_EXTRAARG;
     case OP_SELF: return i | 1u << 15; /* its name is always a constant */
     case OP_NEWTABLE: case OP_SETLIST:
-      /* B and C have 6 and 10 bits; more than 255 stays above any size
-         needed. */
+      /* 6 and 10 bits for B and C; sizes above 255 become 255, which is still
+         above any limit. */
       size = i >> 22 > 255 ? 255 : i >> 22;
       return (i & 0xffff) | (i >> 16 & 0x3f) << 16 | size << 24;
     default: return op > EXTRAARG ? UINT32_MAX : i;
@@ -269,8 +270,8 @@ static uint32_t translated(uint32_t i) {
 
 static const loop_form loops[] = {{0, 1, 2, 3, 3}, {2, 0, 1, 2, 2}};
 
-/* Reads a function; if p is NULL, skips its bytes; functions nest at most 200
-   deep, as in Lua itself. */
+/* Reads a function, or only skips its bytes if p is NULL; functions nest at
+   most 200 deep, as in Lua itself. */
 static void read_function(reader *r, proto *p, int depth) {
   proto other = {0};
   size_t length;

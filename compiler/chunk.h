@@ -16,7 +16,7 @@ typedef struct arena {
   bool failed;
 } arena;
 
-/* Returns zeroed memory; NULL without memory, which sets a->failed. */
+/* Returns zeroed memory; NULL if memory runs out, which sets a->failed. */
 void *arena_new(arena *a, size_t count, size_t size);
 /* Make room for one more than `count`: returns `at`, or a copy of it. */
 void *arena_grow(arena *a, void *at, size_t count, size_t *room, size_t size);
@@ -125,8 +125,8 @@ typedef struct flow {
   int reached;
 } flow;
 
-/* Returns NULL without memory. *irreducible: an instruction of a loop that has
-   two entries, or -1. */
+/* Returns NULL if memory runs out. *irreducible: an instruction of a loop that
+   has two entries, or -1. */
 flow *flow_make(arena *a, const proto *p, long *irreducible);
 
 bool op_is_test(opcode op);

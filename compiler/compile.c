@@ -16,7 +16,7 @@ typedef struct whole_result {
   arena a;
 } whole_result;
 
-/* Chooses the width of reals: double if any value is declared double; without
+/* Chooses the width of reals: double if anything is declared double; without
    any real, the widest of the device. */
 static void choose_real(compiler *c, lzc_element *types) {
   const lzc_input *in = c->input;
@@ -93,8 +93,9 @@ static void enter(compiler *c, instance *in, const lzc_element *types) {
   }
 }
 
-/* Moves sizes that a launch can provide behind the captures, and names the
-   owner of each: "size1_3_2", the first of three sizes of argument 2. */
+/* Moves sizes that a launch can take from a buffer behind the captures, and
+   names the owner of each: "size1_3_2", the first of three sizes of argument
+   2. */
 static void order_hidden(compiler *c) {
   size_t first = c->input->argument_count, n = c->hidden_count, at = 0;
   parameter *p = arena_new(c->a, n + 1, sizeof *p);
@@ -189,7 +190,7 @@ static void write_module(compiler *c, instance *in,
   write_head(c);
 }
 
-/* Sets the result of a function with these results. */
+/* Stores the kind and the description of the first result. */
 static void tell_result(compiler *c, const instance *in, lzc_result *r) {
   type t = in->result_count > 0 ? in->results[0] : T_NIL;
   r->given = KIND(t) == T_CONFLICT ? "values of several types" : what(c, t);
@@ -200,8 +201,9 @@ static void tell_result(compiler *c, const instance *in, lzc_result *r) {
                                  : LZC_OTHER;
 }
 
-/* Findings may be caused by a launch with one argument too many: the function
-   then has no indices, and a buffer is in the place of the index. */
+/* Asks about indices: findings may be caused by a launch with one argument too
+   many.  The function then has no indices, and a buffer is in the place of the
+   index. */
 static void ask_of_indices(compiler *c) {
   unsigned n = (unsigned)c->input->argument_count;
   if (c->finding_count == 0 || c->input->dimensions > 0 || n < 2) return;

@@ -104,15 +104,16 @@ typedef struct instance {
   const proto *p;
   const flow *f;
   const void *function;      /* its identity */
-  const char *name;          /* as the call names it; NULL for the kernel */
+  const char *name;          /* its name in the call; NULL for the kernel */
   type *entry;               /* by block and register; T_NONE: unreached */
   int *where;                /* by block and register: the line that set it */
   char *dirty;
   char *ways;                /* by block: bits of the .next it goes to */
   char *tested;              /* by instruction, for loads: 0 not computed yet, 1
                                 not tested for nil, 2 tested */
-  /* For the last search of the uses of a value: blocks with the registers that
-     hold it at their start, moves that copied it, results that were it. */
+  /* For the last search of the uses of a value: the registers that hold it at
+     the start of each block, the moves that copied it, the results that
+     returned it. */
   unsigned char *seen, *moved, given[32];
   size_t question;
   size_t site;               /* the call in the parent */
@@ -212,7 +213,7 @@ bool constant_of(const compiler *c, type t, int64_t *n);
 /* Returns true if both ends hold for every computation. */
 bool range_is_sure(range r);
 bool range_fits(range r, unsigned bits);
-/* Return the type of a result, and of either of two integers. */
+/* Return the type of a result, and the union of two types. */
 type range_result(compiler *c, opcode op, type a, type b);
 type range_join(compiler *c, type a, type b);
 
@@ -226,7 +227,7 @@ uint32_t t_of(compiler *c, type t);
 uint32_t k_int(compiler *c, unsigned bits, int64_t n);
 uint32_t k_real(compiler *c, double n);
 unsigned real_bits(const compiler *c);
-/* One instruction with a result; 0 if nothing is written. */
+/* Write one instruction and return its result; 0 if nothing is written. */
 uint32_t op1(compiler *c, unsigned op, uint32_t t, uint32_t a);
 uint32_t op2(compiler *c, unsigned op, uint32_t t, uint32_t a, uint32_t b);
 uint32_t op3(compiler *c, unsigned op, uint32_t t, uint32_t a, uint32_t b,
@@ -259,7 +260,7 @@ void set(compiler *c, unsigned reg, val v);
 bool is_maybe(type t);
 /* Returns a number that may be nil as one that is not. */
 val surely(val v);
-/* A new variable of the kernel. */
+/* Declares a new variable of the kernel. */
 uint32_t variable_new(compiler *c, uint32_t type);
 void move_to(compiler *c, instance *in, unsigned reg, val v, type t);
 /* --- step.c */
@@ -306,7 +307,7 @@ void check_divisor(compiler *c, val divisor);
 void check_step(compiler *c, val step);
 /* a dimension that the range does not have, for the function of that name, */
 void check_dimension(compiler *c, const char *name, val d);
-/* a real without integer value where an integer is needed, */
+/* a real without an integer value if an integer is needed, */
 void check_whole(compiler *c, val v);
 /* and an integer that is stored and does not fit into the element. */
 void check_fit(compiler *c, known *k, const spot *at, val v);
@@ -317,7 +318,7 @@ bool tuple_is_made(const proto *p, size_t pc);
 /* Handles its SETLIST. */
 void tuple_set(compiler *c, size_t pc);
 /* Returns the object that a tuple indexes, and the place in it.  NULL with a
-   finding if it has no such element. */
+   finding if the object has no element there. */
 known *tuple_index(compiler *c, unsigned reg, type index, spot *at);
 
 /* --- types.c */

@@ -12,8 +12,8 @@
 
 /* --- numeric for ---------------------------------------------------------- */
 
-/* Returns the condition for the body: at first true unless the start is beyond
-   the limit, later while the index is not; Lua makes this difference for
+/* Returns the condition for the body: at first, that the start is not beyond
+   the limit; later, that the index is within it.  As in Lua, the two differ for
    NaNs. */
 static uint32_t real_runs(compiler *c, bool first, uint32_t i, uint32_t limit,
                           uint32_t by) {
@@ -151,7 +151,7 @@ uint32_t loop_next(compiler *c, size_t pc) {
     return c->emit ? real_runs(c, false, v.id, end.id, by.id) : 0;
   }
   if (KIND(end.type) != T_INT || KIND(by.type) != T_INT) {
-    /* The compiler of Lua never writes this loop. */
+    /* The compiler of Lua never writes a loop of this kind. */
     finding(c, NULL, "a loop counts by an integer and by a real");
     end = by = v_int(c, 1);
   }

@@ -105,8 +105,8 @@ typedef struct lzc_summary {
   const lzc_path *paths;
 } lzc_summary;
 
-/* Returns NULL if the bytes are not a valid chunk of Lua, or without memory,
-   with the reason in message (at most cap bytes).  Free with
+/* Returns NULL if the bytes are not a valid chunk of Lua, or if memory runs
+   out, with the reason in message (at most cap bytes).  Free with
    lzc_summary_free. */
 lzc_summary *lzc_analyse(const void *bytes, size_t size, char *message,
                          size_t cap);
@@ -202,7 +202,7 @@ typedef struct lzc_finding {
   const char *file;           /* "try.lua"; NULL when stripped */
   int line;                   /* 0 when stripped */
   const char *function;       /* the Lua function, "" for the kernel */
-  const char *variable;       /* NULL if it concerns none */
+  const char *variable;       /* NULL if it concerns no variable */
   const char *message;
 } lzc_finding;
 
@@ -229,7 +229,7 @@ typedef struct lzc_result {
   const lzc_finding *findings;
 } lzc_result;
 
-/* Returns NULL only without memory. */
+/* Returns NULL only if memory runs out. */
 lzc_result *lzc_compile(const lzc_input *input);
 void lzc_result_free(lzc_result *result);
 

@@ -138,8 +138,8 @@ static uint32_t remainder_of(compiler *c, uint32_t t, uint32_t x, uint32_t y) {
 
 /* Calls a function of the driver's library.  In PoCL, functions that convert a
    number to an integer internally have undefined behaviour for a NaN, and fmod
-   also for infinity and 0.  If LLVM knows the operand, it then removes the
-   function and other parts of the kernel: exp in PoCL 3.1, all of them in
+   also for infinity and 0.  If the operand is known to LLVM, it then removes
+   the function and other parts of the kernel: exp in PoCL 3.1, all of them in
    7.1. */
 uint32_t ext(compiler *c, unsigned op, uint32_t t, unsigned count, uint32_t a,
              uint32_t b, uint32_t d) {

@@ -1,10 +1,11 @@
 /*
- * range.c - bounds of integers, as far as types include them.
+ * range.c - bounds of integers, as far as their types contain them.
  * SPDX-License-Identifier: MIT
  */
 #include "compile.h"
 
-/* Largest known `least` of a sum or product without a known `most`. */
+/* `least` is tracked up to this limit for a sum or product without a known
+   `most`. */
 enum { LEAST_LIMIT = 0x10000 };
 
 static const range ANY = {INT64_MIN, INT64_MAX};
@@ -146,7 +147,7 @@ static range shifted(range x, int64_t n, int bits) {
   return r;
 }
 
-/* Returns the type of a result if the size of one operand is unknown. */
+/* Returns the type of a result from the lower bounds alone. */
 static type least_result(compiler *c, opcode op, range x, range y) {
   bool fixed = y.least == y.most;
   if (x.least <= -LEAST_LIMIT || x.least >= LEAST_LIMIT ||

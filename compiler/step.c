@@ -241,7 +241,7 @@ static bool first_time(unsigned char *set, size_t bit) {
   return is;
 }
 
-/* Clears an instance's notes for this search; false without memory. */
+/* Clears an instance's notes for this search; false if memory runs out. */
 static bool notes(compiler *c, instance *in) {
   if (in->question == c->question) return true;
   size_t n = (size_t)in->f->count * in->p->width / 8 + 1;
@@ -279,8 +279,8 @@ static void follow_result(compiler *c, trail *t, instance *in, unsigned n) {
   }
 }
 
-/* Follows the value in a register at an instruction to its other destinations,
-   except the next instruction. */
+/* Follows the value in a register at an instruction, except to the next
+   instruction. */
 static void follow_step(compiler *c, trail *t, const whereabouts *w,
                         size_t at) {
   instance *in = w->in, *child = in->children[at];

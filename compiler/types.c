@@ -105,8 +105,8 @@ static void flow_into(compiler *c, instance *in, int b) {
   if (changed) in->dirty[b] = 2;
 }
 
-/* Records a return: results that one return has and another does not are nil
-   there. */
+/* Records the results of a return.  A result that only some returns have is nil
+   in the others. */
 static void returned(compiler *c, instance *in, unsigned base, unsigned n) {
   unsigned had = in->result_count, most = n > had ? n : had;
   int line = in->p->lines != NULL ? in->p->lines[in->pc] : 0;

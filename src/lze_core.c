@@ -33,7 +33,8 @@ static int state_gc(lua_State *L) {
   return 0;
 }
 
-/* Created first, so that its finaliser runs after those of all objects. */
+/* Created first, so that its finaliser runs after the finalisers of all
+   objects. */
 static void state_new(lua_State *L) {
   lze_State *S = lua_newuserdatauv(L, sizeof *S, 0);
   memset(S, 0, sizeof *S);
@@ -58,8 +59,8 @@ static void state_new(lua_State *L) {
   lze_keep_state(L);
 }
 
-/* Read a variable that is 0, 1 or, if that is not NULL, `word`; returns
-   `otherwise` if it is not set. */
+/* Read a variable that is 0, 1 or `word`, if that is not NULL; returns
+   `otherwise` if the variable is not set. */
 static lze_Setting environment_word(lua_State *L, const char *name,
                                     const char *word, lze_Setting otherwise) {
   const char *value = getenv(name);
@@ -122,9 +123,9 @@ static int core_type(lua_State *L) {
 }
 
 /* lze.default([device | selector | queue | context]) -> device
-   Sets the defaults for everything below: the device, the context for devices
-   of its driver, or the queue for its device and context.  Returns the default
-   device, with its context and queue. */
+   Sets the defaults that apply if nothing else is given: the device, the
+   context for devices of its driver, or the queue for its device and context.
+   Returns the default device, with its context and queue. */
 static int core_default(lua_State *L) {
   lua_settop(L, 1);
   lze_State *S = lze_state(L);

@@ -73,7 +73,8 @@ void lze_context_close(lze_Context *context) {
 #define GROWTH 1.4
 
 void lze_gc_init(lze_State *S) {
-  S->closes = 1; /* plans begin with 0: not yet checked to be open */
+  S->closes = 1; /* plans begin with 0: their objects were not yet checked to be
+                    open */
   S->limit = S->soft_limit = SOFT_LIMIT;
   S->growth = GROWTH;
   S->close_ns = CLOSE_NS;

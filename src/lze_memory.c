@@ -152,7 +152,7 @@ static int queue_fill(lua_State *L) {
   return 1;
 }
 
-/* lze_copy_on that also takes images. */
+/* Like lze_copy_on, but also accepts images. */
 static lze_Command *copy_on(lua_State *L, int arg) {
   bool images = lze_test_image(L, arg) != NULL ||
                 lze_test_image(L, arg + 1) != NULL;

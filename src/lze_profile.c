@@ -401,7 +401,7 @@ static int profile_display(lua_State *L) {
   return 0;
 }
 
-/* --- begin and end
+/* --- start and end
    --------------------------------------------------------- */
 
 /* p:stop() -> p, after a wait for everything, as in lze.wait. */
@@ -565,13 +565,13 @@ static int core_mark(lua_State *L) {
 
 /* --- LZE_PROFILE ---------------------------------------------------------- */
 
-/* The profile of a whole program, and where it is written at the end. */
+/* The profile of a whole program, and its destination at the end. */
 struct lze_Ending {
   lze_Profile profile;
   FILE *file;                   /* stderr, a device or a pipe; else NULL */
   char *path;                   /* of the file made at the end; else NULL */
   char format[8];
-  pid_t process;                /* a forked one leaves the file alone */
+  pid_t process;                /* a forked process leaves the file alone */
   pthread_t thread;
   struct lze_Ending *next;      /* in the list of the process */
 };
@@ -722,8 +722,8 @@ static const char *push_path(lua_State *L, const char *name,
 }
 
 /* Try to create the file.  It is removed, and created again when it is written,
-   so that a killed program leaves no file, nor an older one; a device or a pipe
-   stays open.  If it fails, errno is the reason. */
+   so that a killed program leaves no file, not even an older one; a device or a
+   pipe stays open.  If it fails, errno is the reason. */
 static bool ending_begin(struct lze_Ending *e, const char *path) {
   struct stat about;
   e->file = ending_create(path);

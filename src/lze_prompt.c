@@ -196,7 +196,7 @@ static int prompt_append(lua_State *L) {
   return 1;
 }
 
-/* written() -> true if all output to stdout was written; the reason of an
+/* written() -> true if all output to stdout was written; the reason for an
    earlier failure is not available any more */
 static int prompt_written(lua_State *L) {
   lua_pushboolean(L, fflush(stdout) == 0 && !ferror(stdout));

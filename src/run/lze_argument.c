@@ -69,7 +69,7 @@ static bool pointee_takes(const spirv_arg *a, const lze_Type *t) {
     return a->type.kind == SPIRV_KIND_INT ? a->type.bits == 8
                                           : a->type.kind != SPIRV_KIND_FLOAT;
   switch (a->type.kind) {
-    case SPIRV_KIND_INT: /* also bfloat16, whose pointers are to integers */
+    case SPIRV_KIND_INT: /* bfloat16 also has pointers to integers */
       return a->type.bits == 8 ||
              (!is_float && a->type.bits == 8u * t->scalar_bytes);
     case SPIRV_KIND_FLOAT:
@@ -79,7 +79,7 @@ static bool pointee_takes(const spirv_arg *a, const lze_Type *t) {
 }
 
 /* Take a null pointer.  On a CPU device, dereferencing it ends this process;
-   with LZE_CHECK=1 a kernel that can only dereference it is refused. */
+   with LZE_CHECK=1 a kernel is refused if it can only dereference it. */
 static void argument_take_null(lua_State *L, const lze_Kernel *k, uint32_t i) {
   if (k->o.context->state->check &&
       k->info->args[i].access != SPIRV_ACCESS_NONE &&

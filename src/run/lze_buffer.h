@@ -24,7 +24,7 @@ static inline bool lze_access_meets(const lze_Access *a, const lze_Access *b) {
 
 typedef enum lze_Usage { LZE_SHARED, LZE_DEVICE, LZE_HOST } lze_Usage;
 
-/* A recorded command that has read or written a storage, and where. */
+/* A recorded command that has read or written these bytes of a storage. */
 typedef struct lze_Touch {
   uint64_t record;
   size_t first, last;
@@ -123,12 +123,12 @@ void lze_arrays_evaluate(lua_State *L, int first, int last);
 /* Before a storage is written: evaluate the expressions that have yet to read
    it.  This is a safe point like a wait: buffers may be closed afterwards. */
 void lze_storage_settle(lua_State *L, lze_Storage *s);
-/* lze_storage_settle that returns LUA_OK, or another status with the error on
-   the stack. */
+/* Like lze_storage_settle, but returns LUA_OK, or another status with the error
+   on the stack. */
 int lze_storage_try_settle(lua_State *L, lze_Storage *s);
 /* Move the expressions that have yet to read a storage into the list at
-   `index`, because the next work comes before them; the second function puts
-   all expressions of a list back. */
+   `index`, because the work that comes now precedes them; the second function
+   puts all expressions of a list back. */
 void lze_storage_aside(lua_State *L, lze_Storage *s, int index);
 void lze_storages_back(lua_State *L, int index);
 /* Call lze_storage_settle before work that may write to the buffer at `index`,
@@ -145,8 +145,8 @@ const char *lze_push_shape(lua_State *L, int index);
 /* Returns the open buffer at `arg`, or that of a contiguous array, which is
    computed if it is an expression; raises for anything else. */
 lze_Buffer *lze_check_buffer(lua_State *L, int arg);
-/* lze_check_buffer for a caller that retains the buffer: replaces an array at
-   `arg` by its buffer. */
+/* Like lze_check_buffer, for a caller that retains the buffer: replaces an
+   array at `arg` by its buffer. */
 lze_Buffer *lze_take_buffer(lua_State *L, int arg);
 /* Returns the buffer at `index`, open or not, or NULL. */
 lze_Buffer *lze_test_buffer(lua_State *L, int index);
@@ -165,8 +165,8 @@ static inline bool lze_buffer_await(const lze_Buffer *b) {
 static inline char *lze_buffer_data(const lze_Buffer *b) {
   return b->storage->pointer + b->offset;
 }
-/* Returns the position at `arg` where elements are put: from 1, the default, to
-   #b + 1. */
+/* Returns the position at `arg` for new elements: from 1, the default, to #b +
+   1. */
 lua_Integer lze_buffer_at(lua_State *L, const lze_Buffer *b, int arg,
                           const char *name);
 /* Convert the arguments i and j to elements [*first, *first + *n), counted from

@@ -1,5 +1,5 @@
 /*
- * lze_command.c - commands: from their begin to their end on the device.
+ * lze_command.c - commands: from their start to their end on the device.
  * SPDX-License-Identifier: MIT
  */
 #include "run/lze_command.h"
@@ -198,8 +198,8 @@ void lze_begin_reserved(lze_Command *c, lze_Queue *q, const char *name,
   command_attach(c, q, name);
 }
 
-/* Give a command without an event one, with a barrier after it.  The command is
-   the newest of its queue, so the barrier waits for nothing else. */
+/* Give a command an event if it has none, with a barrier after it.  The command
+   is the newest of its queue, so the barrier waits for nothing else. */
 bool lze_command_mark(lze_Command *c, lze_Outcome *out) {
   if (c->event != NULL) return true;
   c->event = lze_event_take(c->context, false, out);
@@ -274,8 +274,8 @@ void lze_command_pin(lua_State *L, lze_Command *c, lze_Object *object) {
   lze_pin(object);
 }
 
-/* A resource that a command needs, or another command on its behalf, is not
-   available. */
+/* Abort a command because it lacks a resource, or a command that it waits for
+   does. */
 void lze_command_refuse(lua_State *L, lze_Command *c,
                         const lze_Outcome *out) {
   const lze_Driver *driver = c->device->driver;
@@ -477,7 +477,7 @@ static void command_retire(lze_Command *c, const lze_Outcome *out) {
   lze_Outcome signal;
   if (c->hosted && out->result != ZE_RESULT_SUCCESS &&
       !ZE_TRY(&signal, zeEventHostSignal, c->event->handle)) {
-    /* Others wait for that event: failing to signal them is worse. */
+    /* Others wait for that event: a failure to signal it matters more. */
     out = &signal;
     command_drop_error(c);
   }
@@ -551,8 +551,8 @@ void lze_command_fail(lze_Command *c, const lze_Outcome *out, int error_ref) {
   lze_command_retire_to(c, out);
 }
 
-/* lze_command_poll that also returns the driver's outcome for a command that is
-   not over. */
+/* Like lze_command_poll, but also returns the driver's outcome for a command
+   that is not over. */
 static bool command_ask(lze_Command *c, lze_Outcome *out) {
   *out = (lze_Outcome){NULL, ZE_RESULT_NOT_READY};
   if (c->status != LZE_PENDING) return true;

@@ -43,8 +43,8 @@ struct lze_Command {
   lze_Outcome failure;          /* why it failed or will fail
                                    (lze_command_doom); else no call */
   lze_Context *context;         /* pinned while it is in flight */
-  struct lze_EventSlot *event;  /* signalled when all of it is done; NULL until
-                                   someone waits for this command */
+  struct lze_EventSlot *event;  /* signalled when all of it is done; NULL while
+                                   no other code needs to wait for it */
   bool *lazy;                   /* true if a command like this should begin
                                    without an event; NULL if unknown */
   uint32_t launches;            /* how many it represents */
@@ -102,10 +102,11 @@ struct lze_Command {
  */
 lze_Command *lze_begin(lua_State *L, lze_Queue *queue, const char *name,
                        bool timed, bool *lazy);
-/* Returns a command with room for this number of uses and pins, or NULL without
-   memory. lze_begin_reserved, which never raises, begins it; `event` reports
-   its end.  Functions that fill that room then do not raise, and L may be NULL.
-   lze_unreserve frees a command that has not begun; NULL is allowed. */
+/* Returns a command with room for this number of uses and pins, or NULL if
+   memory runs out. lze_begin_reserved, which never raises, begins it; `event`
+   reports its end.  Functions that fill that room then do not raise, and L may
+   be NULL. lze_unreserve frees a command that has not begun; NULL is
+   allowed. */
 lze_Command *lze_reserve(lze_State *S, uint32_t uses, uint32_t pins);
 void lze_begin_reserved(lze_Command *c, lze_Queue *queue, const char *name,
                         struct lze_EventSlot *event);
@@ -174,13 +175,13 @@ void lze_command_disown(lze_Command *c);
    also reports it: memory that the command may use must not be freed before,
    nor its event be reused. */
 bool lze_command_is_over(const lze_Command *c, const lze_Outcome *out);
-/* lze_command_is_over for any event that this device signals. */
+/* Like lze_command_is_over, for any event that this device signals. */
 bool lze_is_over(const lze_DeviceInfo *device, const lze_Outcome *out);
 
 /* Query the device, without waiting, and retire finished commands.  Returns
    true if the command is done or failed. */
 bool lze_command_poll(lze_Command *c);
-/* lze_command_poll that raises the driver's error if the query fails. */
+/* Like lze_command_poll, but raises the driver's error if the query fails. */
 bool lze_command_check(lua_State *L, lze_Command *c);
 
 /* Wait in slices until done or the deadline; true when done.  Raises the
@@ -196,13 +197,13 @@ void lze_use_link(lze_Use *u);
 void lze_use_unlink(lze_Use *u);
 void lze_command_unpin(lze_Command *c);
 void lze_command_free(lze_Command *c);
-/* Make c wait for another command; false if a resource for that is lacking. */
+/* Make c wait for another command; false if a resource for that is missing. */
 bool lze_command_wait_for(lze_Command *c, lze_Command *other,
                           lze_Outcome *out);
-/* Abort c and raise the outcome of the resource that was lacking. */
+/* Abort c and raise the outcome of the missing resource. */
 void lze_command_refuse(lua_State *L, lze_Command *c, const lze_Outcome *out)
     __attribute__((noreturn));
-/* Give a command without an event one, through a barrier after it. */
+/* Give a command an event if it has none, through a barrier after it. */
 bool lze_command_mark(lze_Command *c, lze_Outcome *out);
 /* Make c wait for the commands whose uses conflict with its own; false as
    above. */
@@ -230,8 +231,8 @@ bool lze_command_follows(const lze_Command *c, const lze_Command *first);
 /* Returns true if a command waits for a run whose callback is running: then
    nothing inside that callback may wait for it. */
 bool lze_command_is_later(const lze_Command *c);
-/* Returns true if a command enqueued now would run after one of these commands,
-   and so never. */
+/* Returns true if a command enqueued now would run after a command of that
+   kind, and so never. */
 bool lze_queue_is_later(const lze_Queue *q);
 /* While a callback of a run is called, nothing waits for the storages that the
    run uses; afterwards the run waits for the commands that the callback has
@@ -275,9 +276,9 @@ bool lze_state_drain(lua_State *L, uint64_t deadline);
    Call it before arguments are checked. */
 bool lze_queue_ready(lua_State *L, lze_Queue *q);
 /* Wait for the oldest command of the state, if its serial is at most `newest`.
-   Returns 1 when it is over; 0 if it did not wait, because there is no such
-   command or it may depend on what the script does next; -1 if something raised
-   an error, which is then on the stack. */
+   Returns 1 when it is over; 0 if it did not wait, because the command does not
+   exist or may depend on what the script does next; -1 if something raised an
+   error, which is then on the stack. */
 int lze_state_await_oldest(lua_State *L, lze_State *S, uint64_t newest);
 /* Forget a failure that was retained for the next wait. */
 void lze_failure_drop(lze_Command **slot);

@@ -54,9 +54,9 @@ static bool has_nothing_else(const lze_State *S, const lze_Queue *q,
 }
 
 /* Copy between a device storage and host memory in one go.  No Lua code runs
-   until it is over, so the host memory stays valid; this delays no hooks much
-   if the device has nothing to do before it.  Returns false if it has, or if
-   the driver does not accept such memory. */
+   until it is over, so the host memory stays valid; such a delay is acceptable
+   only if the device has no work to do first.  Returns false if it has, or if
+   the driver does not accept the host memory. */
 static bool direct_move(lua_State *L, lze_Storage *s, size_t offset,
                         char *host, size_t bytes, bool write) {
   lze_Context *context = s->o.context;
@@ -263,8 +263,7 @@ lze_Command *lze_copy_elements(lua_State *L, lze_Queue *q,
   if (q != NULL && q->o.context != dst->storage->o.context)
     lze_argerror(L, dst_arg, "buffer of another context than the queue");
   if (s->o.context != dst->storage->o.context) {
-    /* No queue reaches both: copy through host memory, now instead of only
-       enqueueing. */
+    /* No queue reaches both: copy through host memory, and wait for it. */
     const char *p = buffer_copy_bytes(L, src_arg, src, first, n);
     lze_check_buffer(L, dst_arg);
     lze_buffer_put(L, dst_arg, dst, (size_t)at - 1, p, n);

@@ -1,6 +1,5 @@
 /*
- * lze_copy_box.c - x:copy_box: rows and slices of one buffer into those of
- * another.
+ * lze_copy_box.c - x:copy_box: copies of rows and slices between buffers.
  * SPDX-License-Identifier: MIT
  */
 #include "base/lze_error.h"

@@ -267,7 +267,7 @@ static const lze_Field event_fields[] = {{"command", field_command},
                                          {"handle", field_event_handle},
                                          {NULL, NULL}};
 
-/* The default lze.yield if there is no coroutine library. */
+/* The default lze.yield without a coroutine library. */
 static int plain_yield(lua_State *L) { return lua_yield(L, 0); }
 
 void lze_open_event(lua_State *L) {

@@ -8,8 +8,8 @@
 #include "base/lze_guard.h"
 
 /* [-0, +1] Push a table of functions for lua/array_file.lua.  A file has no
-   methods; it is closed at its end as a to-be-closed variable or when it is
-   collected.  Errors of the system are raised as error objects.
+   methods; it is closed when it goes out of scope as a to-be-closed variable,
+   or when it is collected.  Errors of the system are raised as error objects.
      open(path) -> file, its size or nil if it is not a plain file
      read(file, n) -> string of n bytes, fewer at the end
      load(file, buffer, swap, truth) -> how many bytes the file lacks:

@@ -6,9 +6,9 @@
  * and writes buffers as a command does: a command represents it, in a separate
  * queue whose list contains only the copies of these steps.  The host begins
  * the work when everything that the command waits for is over, in the order of
- * issue, and signals the command's event when it is done.  There is no thread:
- * calls of lze that wait, query or enqueue run the steps while S->works is not
- * NULL.
+ * issue, and signals the command's event when it is done.  No thread is
+ * involved: calls of lze that wait, query or enqueue run the steps while
+ * S->works is not NULL.
  */
 #ifndef LZE_HOST_WORK_H
 #define LZE_HOST_WORK_H

@@ -44,7 +44,7 @@ int lze_sampler_new(lua_State *L);
 /* dev:image_formats([dimensions]) -> array */
 int lze_image_formats(lua_State *L);
 
-/* Returns the open image at `arg`; raises. */
+/* Returns the open image at `arg`; raises for anything else. */
 lze_Image *lze_check_image(lua_State *L, int arg);
 /* Returns the image, or the sampler, at `index`, open or not, or NULL. */
 lze_Image *lze_test_image(lua_State *L, int index);

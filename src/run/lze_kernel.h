@@ -19,15 +19,16 @@ struct lze_Module {
   const lze_DeviceInfo *device;
   ze_module_handle_t handle;
   ze_module_build_log_handle_t log;
-  ze_module_handle_t guarded;   /* has the guarded entry points; NULL until a
-                                   launch needs one; `handle` if that has them */
+  ze_module_handle_t guarded;   /* contains the guarded entry points; NULL until
+                                   a launch needs one; `handle` if that contains
+                                   them */
   spirv_module *spirv;          /* of stubs if the driver compiled it from
                                    source */
   bool source;                  /* the driver compiled it from source */
   bool lacks;                   /* some of its kernels call undefined
                                    functions */
   char *flags;                  /* for the driver's compiler, or NULL */
-  ze_module_constants_t constants; /* specialization constants: free() the ids */
+  ze_module_constants_t constants; /* for specialization; free() the ids */
   cache_key key;                /* of the program it was built from, and the
                                    target */
   char name[64];                /* for messages: "module kernels/a.spv" */
@@ -74,8 +75,7 @@ struct lze_Kernel {
 /* Returns the kernel at `index`, closed or not, or NULL. */
 lze_Kernel *lze_test_kernel(lua_State *L, int index);
 /* Raise what a launch would raise for the range or launch table at stack index
-   `range` and `count` arguments after it; launches nothing and records no
-   timing. */
+   `range` and `count` arguments after it; launches nothing. */
 void lze_launch_try(lua_State *L, lze_Kernel *k, int range, int count);
 /* Called for each buffer of a launch: of argument `argument`, from 0, or of
    `uses` if that is -1. */
@@ -102,7 +102,7 @@ bool lze_task_append(lze_Kernel *k, const lze_GroupChoice *choice,
                      ze_event_handle_t *waits, lze_Outcome *out);
 
 /* Returns the operations of each work-item, from the source; NULL if the driver
-   compiled the source, or without memory.  Counts at the first call. */
+   compiled the source, or if memory runs out.  Counts at the first call. */
 const spirv_flops *lze_kernel_flops(lze_Kernel *k);
 /* Returns the input of the group rule for the launch that was checked last. */
 const lze_GroupInput *lze_kernel_input(const lze_Kernel *k);
@@ -110,7 +110,7 @@ const lze_GroupInput *lze_kernel_input(const lze_Kernel *k);
 void lze_kernel_forget(lze_Kernel *k);
 
 /* lze_tuned.c: the size that lze.tune has found for a kernel and this kind of
-   range; zeros if it has found none. */
+   range, or zeros. */
 void lze_tuned_group(const lze_Kernel *k, const lze_GroupInput *in,
                      uint32_t size[3]);
 /* Store it; returns true if it can be read again. */
@@ -126,7 +126,7 @@ const char *lze_pinned_group(const lze_Kernel *k, const char *task,
 
 /* Words for spirv_space and spirv_access. */
 extern const char *const lze_space_names[], *const lze_access_names[];
-/* [-0, +1] a new kernel of a module. */
+/* [-0, +1] Push a new kernel of a module. */
 int lze_push_kernel(lua_State *L, lze_Module *m, const spirv_kernel *info);
 /* Returns true if the open kernel at `index` may be launched in parts, each
    with an offset, with the same results; true if its argument i, from 0, may be

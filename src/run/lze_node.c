@@ -193,7 +193,7 @@ static bool push_tree(lua_State *L, int arity, unsigned arrays) {
 
 /* operator(...) -> the expression of an operation on operands of known kinds;
    `other` handles all other operands.  From the first check of an operand to
-   the note no code can run that changes it: steps of Lua's collector happen
+   the note no code can run that changes it: steps of the collector happen
    before. */
 static int node_operator(lua_State *L) {
   int arity = (int)lua_tointeger(L, lua_upvalueindex(ARITY));
@@ -250,8 +250,8 @@ static int node_enter(lua_State *L) {
   return 0;
 }
 
-/* [-0, +1] Push a table with weak keys and values; weak values are removed
-   before a finaliser could read them. */
+/* [-0, +1] Push a weak table with objects as keys: as weak values they would be
+   removed before a finaliser could resurrect them. */
 static void push_weak(lua_State *L) {
   lua_newtable(L);
   lua_newtable(L);
@@ -260,8 +260,8 @@ static void push_weak(lua_State *L) {
   lua_setmetatable(L, -2);
 }
 
-/* young() -> a table with the young expressions as keys, or nothing if there
-   are none; no more are added to it, and it stays the same until grown(it) */
+/* young() -> a table with the young expressions as keys, or nothing if all are
+   sorted; no more are added to it, and it stays the same until grown(it) */
 static int young_taken(lua_State *L) {
   const int notes = lua_upvalueindex(NOTES);
   if (lua_getiuservalue(L, notes, TAKEN) == LUA_TTABLE) return 1;

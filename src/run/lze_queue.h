@@ -33,7 +33,8 @@ struct lze_Queue {
   bool hazards;                 /* commands wait for commands they conflict
                                    with */
   lze_Context *home;            /* for a default queue: its context, which owns
-                                   it and which its other owners own */
+                                   it; each other owner of the queue also owns
+                                   the context */
   bool transfers;               /* for lze_transfer_queue only */
   bool works;                   /* for lze_host_queue only */
   bool foreign;                 /* the list belongs to the embedding program */
@@ -47,7 +48,8 @@ struct lze_Queue {
 
   lze_Command *head, *tail;     /* in flight, oldest first */
   uint32_t in_flight;           /* launches and other commands */
-  uint32_t unmarked;            /* the newest of these, without an event */
+  uint32_t unmarked;            /* number of the newest of these without an
+                                   event */
   lze_Command *probe;           /* the next one that lze_begin polls */
   uint32_t since_probe;         /* commands begun since the last poll */
   lze_Command *failed;          /* an unreported failure */
@@ -107,9 +109,9 @@ lze_Queue *lze_new_queue(lua_State *L, lze_Context *context,
 lze_Queue *lze_default_queue(lua_State *L, lze_Context *context,
                              const lze_DeviceInfo *device);
 /* Returns the queue for a copy in a context that is waited for at once: the
-   default one of the device or, while other work delays the copy there, lze's
-   own queue, which is created at first use and retained by the context.  May
-   raise. */
+   default one of the device or, while other work delays the copy there, one of
+   lze's queues for transfers, which are created at first use and retained by
+   the context.  May raise. */
 lze_Queue *lze_transfer_queue(lua_State *L, const lze_DeviceInfo *device,
                               const lze_Copy *copy);
 /* Returns the queue of the commands that represent host work with memory of a

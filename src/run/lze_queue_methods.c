@@ -118,8 +118,8 @@ static int queue_wait(lua_State *L) {
   return 1;
 }
 
-/* q:flush(): submit the commands that a batched queue has collected; an
-   immediate queue has none. */
+/* q:flush(): submit the commands that a batched queue has collected; does
+   nothing for an immediate queue. */
 static int queue_flush(lua_State *L) {
   lze_queue_flush(lze_check_queue(L, 1));
   return 0;
@@ -269,7 +269,7 @@ static int queue_gc(lua_State *L) {
   lze_Queue *q = b->queue;
   b->queue = NULL;
   if (q == NULL) return 0;
-  if (!q->o.closed && q->o.owners == 1) lze_queue_flush(q); /* or no other call
+  if (!q->o.closed && q->o.owners == 1) lze_queue_flush(q); /* nothing else
                                                                would */
   lze_queue_disown(q);
   return 0;

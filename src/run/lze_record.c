@@ -96,7 +96,7 @@ static bool names_grow(lze_Names *n) {
 }
 
 /* Returns the number of a string; that of "(further names)" if there are `most`
-   already, or without memory. */
+   already, or if memory runs out. */
 static uint32_t names_add_most(lze_Names *n, const char *s, uint32_t most) {
   uint32_t *slot = names_slot(n, s);
   if (*slot != 0) return *slot;
@@ -116,7 +116,7 @@ static uint32_t names_add(lze_Names *n, const char *s) {
   return names_add_most(n, s, MOST_NAMES);
 }
 
-/* names_add that is faster for the string of the previous call. */
+/* Like names_add, but faster for the string of the previous call. */
 static uint32_t names_number(lze_Names *n, Role role, const char *s) {
   Name *last = &n->last[role];
   if (strcmp(last->string, s) != 0) {
@@ -577,7 +577,7 @@ static bool is_seen(const lze_Storage *s, bool settled) {
   return s->usage != LZE_DEVICE && settled;
 }
 
-/* At most FEW_BYTES are compared completely, of larger copies these pieces. */
+/* Up to FEW_BYTES are compared completely, of larger copies these pieces. */
 enum { FEW_BYTES = 1 << 14, PIECES = 32, PIECE = 64 };
 
 static uint64_t pieces_hash(const char *p, size_t bytes) {

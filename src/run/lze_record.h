@@ -4,8 +4,8 @@
  *
  * While a state has a profile that records, it has a recorder: a ring of
  * records, in which the newest replace the oldest.  Every command is then timed
- * by the device and is a command of its own.  None of these functions raises,
- * and none makes garbage; those with `L` look up the line of the script.
+ * by the device and is a separate command.  These functions never raise and
+ * create no garbage; the functions with `L` look up the line of the script.
  */
 #ifndef LZE_RECORD_H
 #define LZE_RECORD_H
@@ -27,7 +27,7 @@ typedef enum lze_RecordKind {
   LZE_RECORD_BUILD,
   LZE_RECORD_ALLOC,
   LZE_RECORD_FREE,
-  LZE_RECORD_COLLECTION,        /* forced by lze, of Lua's garbage */
+  LZE_RECORD_COLLECTION,        /* forced by lze, of the Lua collector */
   LZE_RECORD_MARK,
   LZE_RECORD_MESSAGE,           /* host work, such as that of lze.mpi */
   LZE_RECORD_POWER              /* of a device, during that time */
@@ -82,24 +82,25 @@ typedef struct lze_Profile {
   lze_State *state;             /* NULL once stopped */
   uint64_t first, most;         /* the number of the first; also for a copy */
   uint64_t start_ns, end_ns;
-  bool pending;                 /* commands were pending at its begin */
-  size_t bytes;                 /* memory in use at its end */
+  bool pending;                 /* commands were pending when it began */
+  size_t bytes;                 /* memory in use when it ended */
   lze_Record *records;          /* the copy, in the order of the calls */
   size_t count;
   uint64_t dropped;             /* older ones that the ring had no room for */
   lze_Names *names;
 } lze_Profile;
 
-/* Begin to record at most `most` records; commands may be pending.  False
-   without memory. */
+/* Begin to record at most `most` records; commands may be pending.  False if
+   memory runs out. */
 bool lze_profile_start(lze_Profile *p, lze_State *S, size_t most,
                        bool pending);
 /* Returns the number of older records that did not fit so far. */
 uint64_t lze_profile_dropped(const lze_Profile *p);
 /* Copy the records of a profile so far, to be freed by lze_profile_free; false
-   without memory. */
+   if memory runs out. */
 bool lze_profile_copy(const lze_Profile *p, lze_Profile *copy);
-/* Stop recording, and keep a copy.  False without memory: nothing is kept. */
+/* Stop recording, and keep a copy.  False if memory runs out: nothing is
+   kept. */
 bool lze_profile_stop(lze_Profile *p);
 /* Stop if it records, and free its memory. */
 void lze_profile_free(lze_Profile *p);
@@ -151,7 +152,7 @@ void lze_record_untimed(lze_State *S, uint64_t run, const char *why);
 lze_Record *lze_record_host(lua_State *L, lze_State *S, lze_RecordKind kind,
                             const char *name, uint64_t start_ns, size_t bytes);
 /* Returns the source of the current line of the script, and the line in *ar;
-   NULL if there is none.  The second sets the line of a record that does not
+   NULL if it is unknown.  The second sets the line of a record that does not
    have the current one. */
 const char *lze_record_source(lua_State *L, lua_Debug *ar);
 void lze_record_line(const lze_State *S, lze_Record *record,

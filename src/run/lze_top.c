@@ -84,7 +84,7 @@ void lze_page_remove(const char *directory, const char *name) {
 }
 
 /* In a forked process, which inherits the states, but must not publish them as
-   those of its parent. */
+   its parent's. */
 static void pages_forget(void) {
   for (struct lze_Page *p = pages, *next; p != NULL; p = next) {
     next = p->next;
@@ -236,7 +236,7 @@ static void page_update(lze_State *S) {
   p->spent_ns += clock_ns(CLOCK_THREAD_CPUTIME_ID) - start;
 }
 
-/* --- begin and end ------------------------------------------------------- */
+/* --- start and end ------------------------------------------------------- */
 
 void lze_top_open(lze_State *S) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;

@@ -16,8 +16,8 @@
 #include <string.h>
 #include <time.h>
 
-/* LZE_SLICE_NS while runs of plans have parts on the host, which are polled
-   between slices. */
+/* The slice while runs of plans have parts on the host, which are polled in
+   between. */
 #define RUNS_SLICE_NS 200000u
 
 /* A program that only ever enqueues must not fill the memory with commands;
@@ -116,7 +116,7 @@ static int command_finish(lua_State *L, lze_Command *c, uint64_t deadline) {
   return 1;
 }
 
-/* command_finish with a record of the wait. */
+/* Like command_finish, with a record of the wait. */
 static int command_await(lua_State *L, lze_Command *c, uint64_t deadline) {
   bool recorded = c->state->recorder != NULL && c->status == LZE_PENDING;
   if (recorded) lze_record_power(L, c->state); /* while the device works */
@@ -167,8 +167,8 @@ void lze_storage_wait(lua_State *L, lze_Storage *s, size_t first,
   if (failed != NULL) failure_raise(L, failed);
 }
 
-/* Run command_await for the oldest command; the queue may be destroyed by
-   then. */
+/* Wait for the oldest command, like command_await; the queue may be destroyed
+   by then. */
 static int queue_await_oldest(lua_State *L, lze_Queue *q) {
   lze_Command *c = q->head;
   lze_queue_hold(q);

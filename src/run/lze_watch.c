@@ -43,7 +43,7 @@ static void *watch_run(void *argument) {
   return NULL;
 }
 
-/* Signals of the process are handled by its other threads. */
+/* The other threads of the program handle its signals. */
 static int watch_start(lze_Watch *w) {
   sigset_t all, old;
   pthread_attr_t attributes;
