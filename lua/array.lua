@@ -1,15 +1,15 @@
 -- array.lua - lze.array: arrays of any rank over buffers.
 -- SPDX-License-Identifier: MIT
 --
--- An array is a table, which no script sees.  A script has a userdata that
--- stands for it (lze_node.c), which the functions of A, as scripts call them,
--- take and give.  In the table is what only these files use: kind (the type of
--- its elements), dims (its shape), stride (in elements, of each dimension),
--- mask (whether it is the result of a comparison), base (the buffer its
--- elements lie in), from (elements before the first), size (how many there
--- are), flat (a buffer of exactly its elements, where they are contiguous), key
--- ("mask" of a mask, else kind), and what array_expression.lua notes.  Arrays
--- share tables of dims, so that what a script gets of it is a copy.
+-- An array is a table that no script sees.  A script has a userdata in its
+-- place (lze_node.c); the functions of A, as scripts call them, take and return
+-- that userdata.  The table holds what only these files use: kind (the element
+-- type), dims (the shape), stride (of each dimension, in elements), mask (true
+-- if it is the result of a comparison), base (the buffer that holds its
+-- elements), from (number of elements before the first), size (number of
+-- elements), flat (a buffer of exactly its elements, if they are contiguous),
+-- key ("mask" for a mask, else kind), and the fields of array_expression.lua.
+-- Arrays share tables of dims, so scripts get a copy of it.
 
 local C = ...
 local lze = C.lze()
@@ -19,13 +19,13 @@ local error, getmetatable, ipairs, select, setmetatable, tostring, type =
 local concat, unpack = table.concat, table.unpack
 local format, max, mathtype = string.format, math.max, math.type
 
--- Kernels with a function of the script's in them are checked as the script's
--- are.  Those of these files alone are not: what they compute is meant, as that
--- integers wrap.
+-- Kernels that contain a script function are checked like the script's own
+-- kernels.  Kernels of these files alone are not: their behaviour is intended,
+-- such as integers that wrap.
 C.script_kernel = lze.kernel
 function C.kernel(f, o) return C.meant(lze.kernel(f, o)) end
 
--- Memory for an array, as profiles have it.
+-- Allocates memory for an array; profiles count it as such.
 function C.buffer(...) return C.own(lze.buffer(...)) end
 
 local MOST_DIMENSIONS <const> = 8
@@ -33,8 +33,8 @@ local MOST_ELEMENTS <const> = 1 << 48
 
 local A, methods = {}, {}
 
--- What getmetatable says of an array, and of nothing else: of what has it for a
--- metatable it says what it says of the other objects.
+-- Value of getmetatable(array); identifies arrays.  An object that has it as
+-- its own metatable returns the text that other objects of lze return.
 local mark = {__metatable = "an object of lze"}
 local meta = {__metatable = mark}                    -- of tables
 local outer_meta = {__metatable = mark, __name = "array"} -- of userdata
@@ -45,7 +45,7 @@ local function is(v) return getmetatable(v) == mark end
 
 -- --- types -------------------------------------------------------------------
 
--- Rank among its kind, whether it is real, and whether it is signed.
+-- Size in bits, and whether the type is real or signed.
 local types = {
   char = {bits = 8, signed = true}, uchar = {bits = 8},
   short = {bits = 16, signed = true}, ushort = {bits = 16},
@@ -64,14 +64,14 @@ local signed = {[8] = "char", [16] = "short", [32] = "int", [64] = "long"}
 local names = {"char", "uchar", "short", "ushort", "int", "uint", "long",
   "ulong", "half", "bfloat16", "float", "double"}
 
--- Whether kernels whose integers have 32 bits compute with all elements of a
--- type.
+-- Returns true if kernels with 32-bit integers can compute with every value of
+-- a type.
 local function is_narrow(kind)
   local t = types[kind]
   return t.real or t.bits < 32 or kind == "int"
 end
 
--- where is which argument of fname it is, as in "argument 2 (type)".
+-- Checks a type name; errors name the argument as in "argument 2 (type)".
 local function type_of(name, fname, where)
   name = aliases[name] or name
   if not types[name] then
@@ -81,7 +81,8 @@ local function type_of(name, fname, where)
   return name
 end
 
--- The type of a result of two arrays; nil and why where there is none.
+-- Returns the type of a result of two arrays; nil and the reason if they have
+-- no common type.
 local function promote(a, b)
   if a == b then return a end
   local s, t = types[a], types[b]
@@ -112,7 +113,7 @@ local function count_of(shape)
   return n
 end
 
--- Whether a shape has more elements than an array may have.
+-- Returns true if a shape has more elements than an array may have.
 local function is_too_large(shape)
   local n, large = 1, false
   for d = 1, #shape do
@@ -135,8 +136,7 @@ end
 
 local function shape_text(shape) return "{" .. concat(shape, ", ") .. "}" end
 
--- Whether elements, if there are any, lie one behind the other in row-major
--- order.
+-- Returns true if the elements, if any, are contiguous in row-major order.
 local function is_packed(shape, strides)
   local n = 1
   for d = #shape, 1, -1 do
@@ -146,8 +146,8 @@ local function is_packed(shape, strides)
   return true
 end
 
--- An array over elements of a buffer, which was made for it if it is the owner.
--- Without elements it begins anywhere.
+-- Returns an array over elements of a buffer.  `owner` is true if the buffer
+-- was made for it.  An empty array ignores `from`.
 local function array_over(base, from, shape, strides, mask, owner)
   local size = count_of(shape)
   local a = {kind = base.type, dims = shape, stride = strides, base = base,
@@ -165,35 +165,36 @@ local function passed(ok, ...)
   local e, own = ...
   local where = C.where()
   if not own and not (type(e) == "string" and e:find "^lze [^:]+:%d+: ") then
-    C.raise(e)                              -- a debug hook's
+    C.raise(e)                              -- raised by a debug hook
   end
   if type(e) == "string" then
-    if e:sub(1, #where) == where then error(e, 0) end -- by `fail`
+    if e:sub(1, #where) == where then error(e, 0) end -- raised by `fail`
     fail("%s", (e:gsub("^lze [^:]+:%d+: ", "")))
   end
   if type(e) == "table" then
     e.where = where:match "^(.*): $"
-    -- Lines of kernels that call a function of the script's.
+    -- Lines of kernels that call a script function.
     if e.log then e.log = e.log:gsub("%f[^\n\0]lze array %S+:%d+: ", where) end
   end
   C.raise(e)
 end
 
--- What f gives, such as a buffer; what it raises is about the script's line.
+-- Calls f, which returns a buffer for example; reports errors at the script's
+-- line.
 local function made(f, ...) return passed(C.pcall(f, ...)) end
 
 local function buffer(...) return made(C.buffer, ...) end
 
--- What launches a kernel that calls a function of the script's.
+-- Returns a launcher for a kernel that calls a script function.
 local function script_kernel(f, o)
   local k = C.script_kernel(f, o)
   return function(...) return made(k, ...) end
 end
 
--- The native context of the first array, and whether there are others.
+-- The native context of the first array; true if arrays have other contexts.
 local context, several = nil, false
 
--- A buffer that no array gave its place.
+-- Notes the context of a buffer that was not placed beside another array.
 local function placed(base)
   local handle = base.context.handle
   context = context or handle
@@ -204,31 +205,31 @@ local function placed(base)
   return base
 end
 
--- A buffer of any contents in the context and on the device of another.
+-- Returns an uninitialised buffer in the context and on the device of another.
 local beside = C.beside
 
--- A buffer of n zeros, or of the numbers of a list, there; without a home, on
+-- Returns a buffer there of n zeros or of a list's numbers; without a home, on
 -- the default device.
 local function filled_beside(home, kind, n_or_list)
   return C.buffer(kind, n_or_list,
     home and {device = home.device, context = home.context})
 end
 
--- An array of any elements where a buffer is.
+-- Returns an uninitialised array beside the buffer `home`.
 local function new(kind, shape, mask, home)
   return array_over(beside(home, kind, count_of(shape)), 0, shape,
     packed_strides(shape), mask, true)
 end
 
--- One on a device, or the default one.
+-- Returns an uninitialised array on a device, by default the default device.
 local function new_on(device, kind, shape, mask)
   local base = placed(buffer(kind, count_of(shape),
     {zero = false, device = device}))
   return array_over(base, 0, shape, packed_strides(shape), mask, true)
 end
 
--- Refuse operands in different contexts; words are theirs, or what makes one of
--- their numbers.
+-- Refuses operands in different contexts.  `words` are the operands' names, or
+-- a format that makes a name from an operand's number.
 local function together(what, words, ...)
   if not several then return end
   local first, where
@@ -250,12 +251,12 @@ local function together(what, words, ...)
   end
 end
 
--- The integer that a float is, or what v is.
+-- Converts a whole float to an integer; returns other values unchanged.
 local function whole(v)
   return mathtype(v) == "float" and math.tointeger(v) or v
 end
 
--- A size, or nil where v is not one.
+-- Returns v as a size, or nil if it is not one.
 local function size_of(v)
   v = whole(v)
   return mathtype(v) == "integer" and v >= 0 and v or nil
@@ -265,8 +266,8 @@ local function number_text(v)
   return type(v) == "number" and tostring(v) or C.describe(v)
 end
 
--- An argument of fname as an integer, within bounds if there are any; where
--- says which it is, expected what it has to be.
+-- Checks that an argument of fname is an integer, within the bounds if given;
+-- `expected` describes it in errors.
 local function check_integer(v, fname, where, expected, least, most)
   local i = whole(v)
   if mathtype(i) ~= "integer" or least and i < least or most and i > most then
@@ -275,7 +276,7 @@ local function check_integer(v, fname, where, expected, least, most)
   return i
 end
 
--- Argument n of a function as a size; word is its name.
+-- Checks argument n of a function, called `word`, as a size.
 local function check_size(v, fname, n, word)
   local size = size_of(v)
   if not size then
@@ -291,7 +292,8 @@ local function check_number(v, fname, n, word)
     C.describe(v))
 end
 
--- A copy of the shape of a result, or of one that is argument n.
+-- Returns a copy of a checked shape: argument n, or a result's shape if n is
+-- nil.
 local function check_shape(shape, fname, n, word)
   if size_of(shape) then shape = {shape} end
   local what = fname
@@ -331,14 +333,14 @@ local function check_array(v, n, name, fname)
   return v
 end
 
--- Whether an array is, or, with its context, what an expression is computed
--- beside.
+-- Returns true if an array is closed, or if an expression's home is closed
+-- together with its context.
 local function is_closed(v)
   if v.op then return C.closes() and not C.storage(v.home) end
   return not C.storage(v.flat or v.base)
 end
 
--- An array that is open, or an expression.
+-- Checks for an open array or an expression.
 local function check(v, n, name, fname)
   check_array(v, n, name, fname)
   if is_closed(v) then
@@ -347,14 +349,15 @@ local function check(v, n, name, fname)
   return v
 end
 
--- Those of an index: an array, its mask, and what is written, if it is one.
+-- Checks that the arrays of an index are open: the array, its mask if any, and
+-- the value written if it is an array.
 local function check_open(what, a, m, v)
   local name = is_closed(a) and "a" or m and is_closed(m) and "m" or
     is(v) and is_closed(v) and "v"
   if name then fail("%s: %s: the array is closed", what, name) end
 end
 
--- The options that are argument n.
+-- Checks the options, which are argument n.
 local function options(t, allowed, fname, n)
   if t == nil then return {} end
   if type(t) ~= "table" or is(t) then
@@ -373,7 +376,7 @@ local function options(t, allowed, fname, n)
   return t
 end
 
--- Refuse what follows the n arguments that fname takes.
+-- Refuses arguments after the n that fname takes.
 local function no_more(fname, n, ...)
   if select("#", ...) > 0 then
     fail("%s: argument %d: nothing more expected, got %s", fname, n + 1,
@@ -381,8 +384,7 @@ local function no_more(fname, n, ...)
   end
 end
 
--- A dimension of so many, from the end where it is negative; where says which
--- argument it is.
+-- Checks a dimension of 1 to rank; negative numbers count from the end.
 local function dimension(rank, v, fname, where)
   if rank == 0 then
     fail("%s: %s: an array of shape {} has no dimensions", fname, where)
@@ -397,7 +399,7 @@ end
 
 -- --- expressions -------------------------------------------------------------
 
--- A function as A.name(a, ...) and a:name(...).
+-- Defines a function as A.name(a, ...) and a:name(...).
 local function define(name, f) A[name], methods[name] = f, f end
 
 local core = {A = A, C = C, beside = beside, check = check, define = define,
@@ -413,7 +415,7 @@ local operation_of = X.operation_of
 local table_of = X.table_of
 local alike, same_shape = X.alike, X.same_shape
 
--- The shape that two broadcast to.
+-- Returns the shape to which two shapes broadcast.
 local function broadcast(what, a, b)
   local rank = max(#a, #b)
   local shape = {}
@@ -444,8 +446,8 @@ end
 
 -- --- operators ---------------------------------------------------------------
 
--- Operand i of a call, for errors; words are the names of all, or what makes
--- one of a number.
+-- Names operand i of a call in errors; `words` are the names of all operands,
+-- or a format that makes a name from the number.
 local function label(what, words, i)
   if type(words) == "string" then
     return format("%s: %s", what, format(words, i))
@@ -461,20 +463,20 @@ local function kind_of(v, what)
   fail("%s: an array or a number expected, got %s", what, C.describe(v))
 end
 
--- The operands of a call, by their names.
+-- Checks the operands of a call; `words` are their names.
 local function check_operands(what, words, ...)
   for i = 1, #words do kind_of((select(i, ...)), label(what, words, i)) end
 end
 
--- The number v as elements of kind hold it, by the rule of buffers: a float
--- that is whole goes into integers.
+-- Returns the number v as elements of kind hold it, by the rule of buffers: an
+-- integer type accepts a whole float.
 local function fitting(what, kind, v)
   local problem = C.misfit(kind, v)
   if problem then fail("%s: %s", what, problem) end
   return types[kind].real and v or math.tointeger(v)
 end
 
--- Complex numbers are stored, and transformed by fft.
+-- Complex numbers can only be stored and transformed by fft.
 local function needs_numbers(what, a)
   if not types[a.kind] then
     fail('%s: %s has no arithmetic; lze.array("%s", a) has its parts', what,
@@ -490,8 +492,8 @@ local function check_numbers(v, n, name, fname)
   return v
 end
 
--- Types of operands that may be numbers: of arrays, then whether a number that
--- is not an integer is among them.
+-- Returns the result type of operands that may be numbers: it follows from the
+-- arrays, then from whether any number is not an integer.
 local function result_type(what, words, ...)
   local kind, real
   for i = 1, select("#", ...) do
@@ -511,7 +513,7 @@ local function result_type(what, words, ...)
   return kind
 end
 
--- Refuse to compute in double where the device of an array does not.
+-- Refuses to compute in double if an array's device cannot.
 local function needs_double(what, kind, a)
   if kind ~= "double" then return end
   local base = a.home
@@ -520,7 +522,7 @@ local function needs_double(what, kind, a)
   end
 end
 
--- Whether each device computes in a type.
+-- Returns true if every device computes in a type.
 local devices, all_double = lze.devices, nil
 local function is_everywhere(kind)
   if kind ~= "double" then return true end
@@ -532,8 +534,8 @@ local function is_everywhere(kind)
   return all_double
 end
 
--- An array for a kernel that computes in a type: those of reals would take what
--- ulong has from 2^63 on for negative.
+-- Returns an array for a kernel that computes in a type: kernels of reals would
+-- read ulong elements from 2^63 on as negative.
 local function operand_in(a, kind)
   if a.kind ~= "ulong" or not types[kind].real then return a end
   return a:to(kind == "double" and kind or "float")
@@ -545,8 +547,8 @@ local pair <const> = {"a", "b"} -- names of two operands
 
 local TOO_LARGE = X.too_large -- for a float
 
--- The operation that name is on two operands, and whether it is on all that are
--- known by the same keys.
+-- Returns the operation called `name` on two operands, and true if all operands
+-- with the same keys have the same operation.
 local function new_binary(name, what, rule, fname, x, y)
   check_operands(fname or what, pair, x, y)
   if not is(y) then check_array(x, 1, "a", what) end
@@ -564,8 +566,8 @@ end
 local mirrored <const> = {eq = "eq", ne = "ne", lt = "gt", gt = "lt", le = "ge",
   ge = "le"}
 
--- Returns the nearest integer that is at least a float, or at most one, as
--- elements of a type hold it; nil if the type has no such integer.
+-- Returns the nearest integer at or above a float, or at or below one, as
+-- elements of a type store it; nil if the type cannot represent it.
 local function nearest_whole(kind, v, up)
   local i = (up and math.ceil or math.floor)(v)
   if kind ~= "ulong" then return math.tointeger(i) end
@@ -574,11 +576,11 @@ local function nearest_whole(kind, v, up)
     math.tointeger(i - 0x1p63) ~ math.mininteger or nil
 end
 
--- Comparing integers with a float must not round it to the reals of a kernel.
--- Returns the comparison with an integer that has the same results, and that
--- integer; `first` is whether the number is the first operand.
+-- Comparing integers with a float must not round them to the kernel's reals.
+-- Returns a comparison with an integer that has the same results, and that
+-- integer; `first` is true if the number is the first operand.
 local function whole_comparison(name, kind, v, first)
-  local of_array = first and mirrored[name] or name -- array `of_array` v
+  local of_array = first and mirrored[name] or name -- as in: array `of_array` v
   local up = of_array == "lt" or of_array == "ge"
   local i = nearest_whole(kind, v, up)
   if i and (up or of_array == "le" or of_array == "gt" or v // 1 == v) then
@@ -590,18 +592,18 @@ local function whole_comparison(name, kind, v, first)
   else
     all = (v > 0) == (of_array == "lt" or of_array == "le")
   end
-  local always = all and "ge" or "lt"         -- the least integer
+  local always = all and "ge" or "lt"         -- compared with the least integer
   return first and mirrored[always] or always,
     kind == "ulong" and 0 or math.mininteger
 end
 
--- Whether v is an array of integers, and w a float.
+-- Returns true if v is an array of integers and w a float.
 local function are_integers(v, w)
   return mathtype(w) == "float" and is(v) and types[v.kind] and
     not types[v.kind].real
 end
 
--- What check_it of `binary` returns for a comparison of integers with a float.
+-- Returns the results of check_it in `binary` for integers and a float.
 local function compare_whole(name, x, y)
   local first = type(x) == "number"
   local a, v = x, y
@@ -611,12 +613,12 @@ local function compare_whole(name, x, y)
   return op, true, a.dims, false, first and v or a, first and a or v
 end
 
--- Results that are masks where both operands are.
+-- Operations whose results are masks if both operands are.
 local logical = {band = true, bor = true, bxor = true, least = true,
   greatest = true}
 
--- A function for operations on two operands, elementwise; fname is its name
--- where it is not an operator.
+-- Returns a function for an elementwise operation on two operands; fname is its
+-- name if it is not an operator.
 local function binary(name, what, rule, fname)
   local both = logical[name]
   local function shape_of(a, b) return broadcast(what, a, b) end
@@ -642,8 +644,8 @@ local function binary(name, what, rule, fname)
   return X.operator(2, shape_of, check_it)
 end
 
--- The operation that name is on one operand, and whether it is on all that are
--- known by the same key.
+-- Returns the operation called `name` on one operand, and true if all operands
+-- with the same key have the same operation.
 local function new_unary(name, what, rule, x)
   local kind = x.kind
   needs_numbers(label(what, pair, 1), x)
@@ -655,8 +657,8 @@ local function new_unary(name, what, rule, x)
   return operation_of(name, kind, x), all
 end
 
--- A function for operations on one; fname is its name where it is no operator,
--- and check_operand checks what it is called with then.
+-- Returns a function for an operation on one operand.  fname is its name if it
+-- is not an operator; check_operand then checks its argument.
 local function unary(name, what, rule, fname, check_operand)
   local function check_it(x, ...)
     if fname and select("#", ...) > 0 then no_more(fname, 1, ...) end
@@ -707,7 +709,8 @@ for _, name in ipairs {"eq", "ne", "lt", "le", "gt", "ge"} do
   define(name, binary(name, "a:" .. name .. "(b)", "mask", name))
 end
 
--- The wider type is compared where one is real; results of these are masks.
+-- If one operand is real, they are compared in the wider type; results are
+-- masks.
 for name, rule in next, {isnan = "mask", isfinite = "mask", neg = "same",
   abs = "same", sign = "same", sqrt = "real", rsqrt = "real", exp = "real",
   log = "real", log2 = "real", log10 = "real", log1p = "real", expm1 = "real",
@@ -720,7 +723,7 @@ end
 
 define("atan2", binary("atan2", "atan2", "real", "atan2"))
 
--- Elementwise ones that are reductions, too, where nothing or options follow.
+-- Elementwise functions that reduce if no operand follows, only options.
 local reductions = {}
 for name, op in next, {min = "least", max = "greatest"} do
   local f = binary(op, name, nil, name)
@@ -765,14 +768,14 @@ for name, operands in next, {fma = {"a", "b", "c"}, lerp = {"a", "b", "t"}} do
   end)
 end
 
--- where(c, a, b): a where c is not 0, else b.
+-- where(c, a, b): element of a if c is not 0, else of b.
 define("where", function(c, x, y)
   check_array(c, 1, "c", "where")
   local words = {"c", "a", "b"}
   check_operands("where", words, c, x, y)
   local kind
   if is(x) or is(y) then
-    kind = result_type("where", words, 1, x, y) -- c says nothing of the type
+    kind = result_type("where", words, 1, x, y) -- c has no effect on the type
   else
     kind = mathtype(x) == "integer" and mathtype(y) == "integer" and "long" or
       "float"
@@ -781,7 +784,7 @@ define("where", function(c, x, y)
     is(x) and is(y) and x.mask and y.mask)
 end)
 
--- a:to(type): reals to integers by cutting off what is behind the point.
+-- a:to(type): reals become integers by dropping the fraction.
 define("to", function(x, kind)
   check_array(x, 1, "a", "to")
   if not types[x.kind] then needs_numbers("to: argument 1 (a)", x) end
@@ -839,15 +842,15 @@ function A.full(shape, value, o)
   return filled(new_on(device, kind, check_shape(shape, "full", 1)), value)
 end
 
--- Fill an array with numbers from first on.  Reals are rounded once where the
--- device has double.
+-- Fills an array with numbers that start at `first`.  If the device has double,
+-- reals are rounded only once.
 local function range(a, first, step)
   local wide = types[a.kind].real and a.device.fp64 and "double" or nil
   return compute("range", a, first, step, nil, wide)
 end
 
--- The step of n integers from first to last, ends included.  How far these are
--- from each other has 64 bits and no sign.
+-- Returns the step between n integers from first to last, both included.  Their
+-- distance is an unsigned 64-bit number.
 local function whole_step(kind, first, last, n)
   local down = last < first
   if kind == "ulong" then down = math.ult(last, first) end
@@ -861,14 +864,14 @@ local function whole_step(kind, first, last, n)
   return down and -step or step
 end
 
--- Fill an array of one dimension with numbers of equal steps.
+-- Fills an array of one dimension with equally spaced numbers.
 local function spaced(a, first, last)
   local kind, n, step = a.kind, a.size, 0
   if not types[kind].real then
     step = n > 1 and whole_step(kind, first, last, n) or 0
   elseif n > 2 then
     step = (last - (first + 0.0)) / (n - 1) -- integers would wrap
-    if step - step ~= 0 then -- that is too far: by halves
+    if step - step ~= 0 then -- the distance overflows: use halves
       step = (last / 2 - first / 2) / (n - 1) * 2
     end
   end
@@ -878,8 +881,8 @@ local function spaced(a, first, last)
   return a
 end
 
--- How many steps lead from first to last, and whether they end there but for
--- what rounding the three, their difference and the quotient may have changed.
+-- Returns the number of steps from first to last, and true if they end at last,
+-- within the rounding of the three numbers, their difference and the quotient.
 local function count_steps(first, last, step)
   local n = (last - first) / step
   local slack = (math.abs(first) + math.abs(last)) / math.abs(step) * 0x1p-51
@@ -888,7 +891,7 @@ local function count_steps(first, last, step)
   return ends and nearest or n // 1, ends
 end
 
--- What elements of kind are counted from, or by: whole where they are.
+-- Returns a start or a step for elements of kind: an integer if possible.
 local function counted(what, kind, v)
   return not types[kind].real and math.tointeger(v) or fitting(what, kind, v)
 end
@@ -899,7 +902,7 @@ local function check_finite(v, fname, n, word)
     word, C.describe(v))
 end
 
--- A.arange(n | first, last [, step] [, options]): ends included.
+-- A.arange(n | first, last [, step] [, options]): includes both ends.
 function A.arange(first, last, step, o)
   local place = 4 -- of the options
   if type(last) == "table" then last, o, place = nil, last, 2 end
@@ -950,7 +953,7 @@ function A.arange(first, last, step, o)
   return range(a, first, step)
 end
 
--- A.linspace(first, last, n [, options]): n numbers, both ends among them.
+-- A.linspace(first, last, n [, options]): n numbers, including both ends.
 function A.linspace(first, last, n, o)
   check_finite(first, "linspace", 1, "first")
   check_finite(last, "linspace", 2, "last")
@@ -978,7 +981,7 @@ function A.eye(n, m, o)
   return a
 end
 
--- The shape of nested tables, and their numbers in a list.
+-- Returns the shape of nested tables, and their numbers in a list.
 local function flatten(source, what)
   local shape, list = {}, {}
   local level = source
@@ -1023,7 +1026,7 @@ local function view(a, from, shape, strides)
   return array_over(a.base, from, shape, strides, a.mask)
 end
 
--- A shape in which one size may be -1: what is left.
+-- Resolves a shape in which one size may be -1, which means the rest.
 local function resolve_shape(a, shape, fname, n)
   if mathtype(whole(shape)) == "integer" then shape = {shape} end
   if type(shape) ~= "table" or is(shape) then check_shape(shape, fname, n) end
@@ -1065,7 +1068,7 @@ define("reshape", function(a, shape)
   return reshaped(a, shape, "reshape", 2)
 end)
 
--- A buffer of the numbers of nested tables of that shape.
+-- Returns a buffer of the numbers of nested tables of that shape.
 local function from_list(kind, list, shape, what, home)
   local ok, base, own = C.pcall(filled_beside, home, kind, list)
   local place, why
@@ -1080,8 +1083,8 @@ local function from_list(kind, list, shape, what, home)
   fail("%s: element %s: %s", what, concat(index, ", "), why)
 end
 
--- An array of nested tables, where a buffer is if one is given; `what` begins
--- errors.
+-- Returns an array of the numbers of nested tables, beside the buffer `home` if
+-- given; errors begin with `what`.
 local function from_tables(kind, source, what, home)
   local shape, list = flatten(source, what)
   local base = from_list(C.core.scalars[kind] or kind, list, shape, what,
@@ -1133,7 +1136,7 @@ define("view", function(a, shape)
   return view(a, a.from, shape, packed_strides(shape))
 end)
 
--- Those of permute and flip, for errors.
+-- Names of the arguments of permute and flip, for errors.
 local order_arguments, flip_arguments = {}, {}
 for i = 1, MOST_DIMENSIONS do
   order_arguments[i] = format("argument %d (order)", i + 1)
@@ -1234,7 +1237,7 @@ define("flip", function(a, ...)
   return view(a, from, {unpack(a.dims)}, strides)
 end)
 
--- Elements first..last of a dimension, each step-th.
+-- Returns a view of elements first..last of a dimension, every step-th.
 local function narrow(a, d, first, last, step)
   local shape, strides = {unpack(a.dims)}, {unpack(a.stride)}
   local n = (last - first) // step + 1
@@ -1262,7 +1265,7 @@ define("roll", function(a, n, d)
   return into
 end)
 
--- The first array of a list, that of A.cat and A.stack, and all of them.
+-- Returns the first array of a list given to A.cat or A.stack, and all of them.
 local function first_of(list, fname)
   if type(list) ~= "table" or is(list) or #list == 0 then
     fail("%s: argument 1 (list): a table of arrays expected, got %s", fname,
@@ -1314,14 +1317,14 @@ local function join(list, d, fname)
   return into
 end
 
--- A.cat(list [, dim]): arrays one behind the other.
+-- A.cat(list [, dim]): joins arrays one after the other.
 function A.cat(list, d)
   local first, own = first_of(list, "cat")
   d = dimension(#first.dims, d == nil and 1 or d, "cat", "argument 2 (dim)")
   return join(own, d, "cat")
 end
 
--- A.stack(list [, dim]): arrays of one shape as rows of a new dimension.
+-- A.stack(list [, dim]): makes arrays of one shape the rows of a new dimension.
 function A.stack(list, d)
   local first, own = first_of(list, "stack")
   local rows = {}
@@ -1367,8 +1370,8 @@ end)
 
 -- --- indices -----------------------------------------------------------------
 
--- One index or range of a dimension: first, last, step, and whether the
--- dimension stays.
+-- Parses one index or range of a dimension into first, last, step, and true if
+-- the dimension remains.
 local function range_of(r, d, size)
   local function place(i)
     i = whole(i)
@@ -1412,7 +1415,7 @@ local function range_of(r, d, size)
   return first, last, step, true
 end
 
--- What an index table names: a view, or the place of one element.
+-- Resolves an index table to a view, or to the place of one element.
 local function at(a, index)
   local n = #index
   if n > #a.dims then
@@ -1441,7 +1444,7 @@ local function at(a, index)
   return view(a, from, shape, strides)
 end
 
--- The element at a place of the buffer, for the call fname.
+-- Returns the element at a place of the buffer, for the call fname.
 local function element(a, place, fname)
   local base = a.base
   local open, remote = C.storage(base)
@@ -1456,7 +1459,7 @@ local function store(base, place, v)
   else base[place] = v end
 end
 
--- A mask holds 1 for what is not 0.
+-- Converts a value for a mask: 1 if it is not 0.
 local function truth(v) return v ~= 0 and 1 or 0 end
 
 local function put(a, place, v)
@@ -1474,7 +1477,7 @@ local function put(a, place, v)
   store(a.base, place, a.mask and truth(v) or v)
 end
 
--- Refuse what has no such field any more.
+-- Refuses to read a field of a closed array.
 local function check_field(a, name)
   if is_closed(a) then fail("a.%s: the array is closed", name) end
 end
@@ -1484,7 +1487,7 @@ local fields = {
     check_field(a, "device")
     return a.home.device
   end,
-  -- The buffer whose context and device are its own.
+  -- A buffer with the context and device of this array.
   home = function(a)
     local leaf = a
     while leaf and leaf.op do leaf = X.first_array(leaf) end
@@ -1495,7 +1498,7 @@ local fields = {
     return C.lend(a.flat or a.base)
   end
 }
--- What an expression has not got yet.
+-- Fields that an expression has only once it is evaluated.
 for _, name in ipairs {"base", "from", "flat"} do
   fields[name] = function(a)
     if a.op then return rawget(evaluate(a), name) end
@@ -1503,7 +1506,7 @@ for _, name in ipairs {"base", "from", "flat"} do
 end
 function fields.size(a) return count_of(a.dims) end
 function fields.rank(a) return #a.dims end
--- Its elements are contiguous.
+-- The result of an expression is contiguous.
 function fields.stride(a)
   rawset(evaluate(a), "stride", packed_strides(a.dims))
   return rawget(a, "stride")
@@ -1515,7 +1518,7 @@ function fields.strides(a)
   return {unpack(a.stride)}
 end
 
--- Those that scripts can read.
+-- Fields that scripts can read.
 local public_fields = {}
 for _, name in ipairs {"buffer", "device", "rank", "shape", "size", "strides",
   "type"} do
@@ -1537,7 +1540,7 @@ local function integer_index(key)
     fail("an array's index is an integer, got %s", C.describe(key))
 end
 
--- What is neither a method nor an expression's type or mask.
+-- Reads a field that is neither a method nor an expression's type or mask.
 local function further(a, key)
   local kind = type(key)
   if kind == "string" then
@@ -1565,7 +1568,7 @@ local function further(a, key)
   no_field(key)
 end
 
--- What a script's index of an array that is not a method gives.
+-- Reads an index, other than a method, of an array for a script.
 local function public_further(a, key)
   if type(key) ~= "string" then return further(a, key) end
   local f = public_fields[key]
@@ -1573,8 +1576,8 @@ local function public_further(a, key)
   no_field(key)
 end
 
--- Refuse to write an array where several indices are one element: which of its
--- elements would stay is not defined.
+-- Refuses to write an array in which several indices share an element: it would
+-- be undefined which value remains.
 local function check_places(a, fname)
   for d = 1, #a.dims do
     if a.stride[d] == 0 and a.dims[d] > 1 then
@@ -1586,8 +1589,8 @@ end
 
 local ends <const> = {"the array", "what is put into it"}
 
--- Write a number, a table or an array into the elements of a view; what is the
--- value for errors, where that is not the call fname.
+-- Writes a number, a table or an array into the elements of a view; `what`
+-- names the value in errors, by default the call fname.
 local function set(a, v, fname, what)
   what = what or fname
   evaluate(a)
@@ -1609,7 +1612,7 @@ local function set(a, v, fname, what)
     if a.flat and a.size > 0 then a.flat:fill(v)
     else
       local t = types[a.kind]
-      if t.real and t.bits == 16 then -- A kernel would take it for a float.
+      if t.real and t.bits == 16 then -- A kernel would read v as a float.
         v = filled(new(a.kind, {}, nil, a.home), v)
       end
       compute("copy", a, v)
@@ -1630,7 +1633,7 @@ local function set(a, v, fname, what)
     return a
   end
   if X.overlap(evaluate(v), a) then
-    -- What is read must not have been written.
+    -- Elements must be read before they are overwritten.
     v = compute("copy", new(v.kind, v.dims, v.mask, v.home), v)
   end
   return compute("copy", a, v)
@@ -1711,9 +1714,9 @@ define("clone", function(a)
   return compute("copy", new(a.kind, {unpack(a.dims)}, a.mask, a.home), a)
 end)
 
--- Closing an array closes the buffer that was made for it, and so its views; a
--- view, an expression's result and an array over a buffer are closed alone.
--- What is still to be computed from the elements is computed before.
+-- Closing an array closes the buffer that was made for it, and so its views.  A
+-- view, an expression's result or an array over a buffer is closed alone.
+-- Pending expressions that read the elements are evaluated first.
 local function close(a)
   if a.op and is_closed(a) then return end
   evaluate(a)
@@ -1737,7 +1740,7 @@ define("read", function(a)
   return (ready(a)):read()
 end)
 
--- In a notebook, or printed; either waits for the elements.
+-- Shows the array in a notebook, or prints it, after waiting for its elements.
 define("display", function(a)
   check(a, 1, "a", "display")
   ready(a)
@@ -1769,7 +1772,7 @@ define("table", function(a)
   return nest(1)
 end)
 
--- What the other files of arrays use.
+-- Exports for the other files of arrays.
 for key, v in next, {label = label, methods = methods, ready = ready,
   contiguous = contiguous,
   promote = promote, options = options, option_type = option_type,
@@ -1803,8 +1806,8 @@ C.part("array_index", core)
 C.part("array_order", core)
 C.part("array_signal", core)
 
--- As scripts call it: what follows the arguments of a function, such as options
--- of one that has none, would be ignored.
+-- Wraps a function for scripts: it refuses extra arguments, such as options for
+-- a function without any, which would otherwise be ignored.
 local function public(name, f)
   local n = C.parameters(f)
   local function refuse(...) no_more(name, n, select(n + 1, ...)) end
@@ -1826,7 +1829,7 @@ outer_meta.__index = X.public(public_further, -1, nil, public_methods)
 
 return {
   open = function() return exported end,
-  -- g:array(...): the position of its errors is added by who calls this.
+  -- g:array(...): the caller adds the position to errors.
   record = function(g, name, dst, e)
     local ok, v = C.pcall(X.record, g, name, table_of(dst), table_of(e))
     if ok then return v end

@@ -1,22 +1,22 @@
 -- array_expression.lua - expressions of arrays: what is computed, when and how.
 -- SPDX-License-Identifier: MIT
 --
--- An expression is an array whose elements are not there yet.  In place of
--- kind, key, base, from, strides and flat it has op, which is false in other
--- arrays, and its operands x, y and z (arrays, expressions, numbers); op says
--- of it and of the tree below it which operations these are, on operands of
--- which types.  What an expression lacks is computed when it is asked for,
--- after which it is an array like any other.
+-- An expression is an array without elements yet.  Instead of kind, key, base,
+-- from, strides and flat it has op, which is false in other arrays, and its
+-- operands x, y and z (arrays, expressions, numbers).  op describes the whole
+-- tree: its operations and the types of their operands.  The missing fields are
+-- computed when they are first needed; from then on the expression is an array
+-- like any other.
 --
--- Expressions are evaluated one operation after the other, or by one kernel of
--- them all.  Either way each result is rounded to the type of its operation, so
--- the bits are the same.  A walk through the tree finds the kernel, and its
--- arguments; where trees like it come again, a function takes the arguments out
--- of it.
+-- Expressions are evaluated one operation after another, or by one kernel for
+-- the whole tree.  Either way each result is rounded to the type of its
+-- operation, so the bits are equal.  A walk through the tree finds the kernel
+-- and its arguments; for trees that recur, a generated function extracts the
+-- arguments.
 --
--- Expressions are noted where they are made (lze_node.c).  Before a storage is
--- written those that are left are sorted by what they read, into a list of each
--- storage, which is weak; those that are alive and read it are evaluated.
+-- Each new expression is noted (lze_node.c).  Before a storage is written, the
+-- noted expressions that remain are sorted by the storages they read, into one
+-- weak list per storage; the live readers of that storage are evaluated.
 
 local core = ...
 local C, beside, is, meta, types = core.C, core.beside, core.is, core.meta,
@@ -29,19 +29,19 @@ local tostring, type = tostring, type
 local concat, format, max, min, unpack = table.concat, string.format, math.max,
   math.min, table.unpack
 
-local NODES <const> = 48         -- of a tree of operations, operands included
-local NAMES <const> = 180        -- of a kernel: Lua's functions have 200 locals
-local LANES <const> = 60         -- those that a reduction needs besides
+local NODES <const> = 48         -- in a tree of operations, operands included
+local NAMES <const> = 180        -- in a kernel: Lua functions have 200 locals
+local LANES <const> = 60         -- further names that a reduction needs
 local LARGE <const> = 1 << 28    -- elements times operations
-local MOST_TREES <const> = 1024  -- that are known
-local FRESH <const> = 3          -- fused kernels, before one of its own
-local MOST_LAUNCHES <const> = 8  -- that a tree remembers
-local DOUBTFUL <const> = 4096    -- elements for a KiB of Lua's memory
-local MOST <const> = (1 << 32) - 1 -- elements of a launch
+local MOST_TREES <const> = 1024  -- in the cache
+local FRESH <const> = 3          -- fused kernels before its own one
+local MOST_LAUNCHES <const> = 8  -- remembered per tree
+local DOUBTFUL <const> = 4096    -- elements per KiB of Lua memory
+local MOST <const> = (1 << 32) - 1 -- elements in a launch
 
 -- --- operations --------------------------------------------------------------
 
--- Text of kernels by what they compute; X, Y and Z are the operands.
+-- Kernel text of each operation; X, Y and Z are the operands.
 local texts = {
   copy = "X", range = "X + (i - 1) * Y",
   neg = "-X", bnot = "~X", lnot = "1 - X",
@@ -69,7 +69,7 @@ local texts = {
   to_integer = "X < 0 and math.ceil(X) or math.floor(X)"
 }
 
--- Those of ulong: a kernel takes its elements from 2^63 on for negative ones.
+-- Texts for ulong: a kernel reads its elements from 2^63 on as negative.
 local unsigned_texts = {
   idiv = "udiv(X, Y)", mod = "umod(X, Y)",
   lt = "math.ult(X, Y) and 1 or 0", le = "math.ult(Y, X) and 0 or 1",
@@ -163,11 +163,11 @@ local function odd(x)
 end
 ]]
 
--- The reals that a type is computed in.
+-- The real type in which each real type is computed.
 local reals = {half = "float", bfloat16 = "float", float = "float",
   double = "double"}
 
--- What an integer of a type becomes where it is not stored in between.
+-- Wraps an integer that is not stored in between to its type.
 local wraps = {
   char = "((%s) + 128 & 255) - 128", uchar = "(%s) & 255",
   short = "((%s) + 32768 & 65535) - 32768", ushort = "(%s) & 65535",
@@ -184,13 +184,12 @@ local function step(at, key)
   return to
 end
 
--- Operations: {name =, type = of results, reals =, apart = whether only a store
--- rounds results to their type, as their kernel computes in wider reals,
--- arity =, x =, y =, z = of each operand that is a number what math.type says,
--- trial = {left = how many kernels of several operations it may still be in
--- before it is taken to have one of its own}, operation = itself}.  There is
--- one table for each; those that differ in which operands are numbers share a
--- trial.
+-- Operations: {name =, type = of results, reals =, apart = true if only a store
+-- rounds results to their type because the kernel computes in wider reals,
+-- arity =, x =, y =, z = math.type of each operand that is a number, trial =
+-- {left = number of fused kernels that may still include it before it counts as
+-- having its own kernel}, operation = itself}.  Each operation has one table;
+-- operations that differ only in which operands are numbers share a trial.
 local operations = {}
 
 local function operation(name, kind, width, x, y, z)
@@ -210,7 +209,7 @@ local function operation(name, kind, width, x, y, z)
   return op
 end
 
--- What an operand is known by: see lze_node.c.
+-- Keys of operands: see lze_node.c.
 local number_keys = {integer = 1, float = 2}
 
 local function key_of(v)
@@ -218,8 +217,8 @@ local function key_of(v)
   return type(v) == "table" and (v.op or v.key) or nil
 end
 
--- Trees by their operations, and what operators know, which is trees, too, by
--- the keys of their operands.  All are forgotten where they become too many.
+-- Trees by their operations, and the caches of the operators: trees by the keys
+-- of their operands.  All are cleared when there are too many.
 local trees, tree_count, operators = {}, 0, {}
 
 local function forget_trees()
@@ -233,9 +232,10 @@ local function nodes_of(key)
   return type(key) == "table" and key.nodes or key and 1 or 0
 end
 
--- The tree of an operation on operands of these keys: a copy of the operation
--- with mask = whether results are a mask, nodes = of it, operands included, and
--- launches = what `remember` notes.  There is one table for each.
+-- Returns the tree of an operation on operands with these keys: a copy of the
+-- operation with mask = true if results are a mask, nodes = its size, operands
+-- included, and launches = the list that `remember` fills.  Each tree has one
+-- table.
 local function tree(op, mask, x, y, z)
   op = op.operation
   local at = step(step(step(trees, op), mask and "mask" or "none"), x)
@@ -251,8 +251,8 @@ local function tree(op, mask, x, y, z)
   return at.tree
 end
 
--- The operation of an array, or false, and its operands.  Any call may run a
--- finalizer, and anything a debug hook, which may evaluate it: so these are
+-- Returns the operation of an array, or false, and its operands.  Any call may
+-- run a finalizer or a debug hook, which may evaluate the array: so all are
 -- read together.
 local function parts_of(a)
   local op = a.op
@@ -263,7 +263,7 @@ local function parts_of(a)
   return op, x, y, z
 end
 
--- The operands of an expression.
+-- Returns the operands of an expression.
 local function operands(a) return select(2, parts_of(a)) end
 
 local function wider(width, v)
@@ -277,9 +277,9 @@ local function inherited(v)
   return op and op.reals
 end
 
--- The operation of a name whose results are of a type, on operands.  Where
--- these have no reals, it computes in those of the operations that they come
--- from.
+-- Returns the operation called `name` on operands, with results of a type.  If
+-- neither has reals, it computes in the reals of the operations that produced
+-- its operands.
 local function operation_of(name, kind, x, y, z)
   local width = wider(wider(wider(reals[kind], x), y), z)
   return operation(name, kind, width or inherited(x) or inherited(y) or
@@ -288,14 +288,14 @@ end
 
 -- --- kernels -----------------------------------------------------------------
 
--- What is known of a tree of operations is found by what it is: the operations
--- and, of the operands, types and layouts, and which are the same.
+-- Cache of trees, found by their operations and by the types, layouts and
+-- identities of their operands.
 local known = {}
 
 local known_count, MOST_KNOWN <const> = 0, 4096
 
--- Keys of operands: the type of what is contiguous and of the result's shape,
--- or one of these.
+-- Keys of operands: the type if contiguous and of the result's shape, else one
+-- of these.
 local strided_keys = {}
 for name in next, types do strided_keys[name] = "strided " .. name end
 
@@ -308,7 +308,7 @@ local function same_shape(a, b)
   return true
 end
 
--- Whether two arrays have one shape: they share its table from then on.
+-- Returns true if two arrays have one shape; from then on they share its table.
 local function alike(a, b)
   local shape = a.dims
   if not same_shape(shape, b.dims) then return false end
@@ -316,12 +316,12 @@ local function alike(a, b)
   return true
 end
 
--- What a walk through a tree notes: the array that the results are for (into),
--- its buffer if they lie in their order there (out), the leaves and numbers in
--- their order (slots), the kernel's arguments (args), its operations (ops),
--- whether some leaf is an expression (pending), and what it has seen of the
--- tree: of a leaf the number of its slot, of an expression STEPS and the number
--- of its step.  One is kept for the next walk.
+-- State of a walk through a tree: the array for the results (into), its buffer
+-- if the results are in order there (out), the leaves and numbers in order
+-- (slots), the kernel's arguments (args), its operations (ops), true if some
+-- leaf is an expression (pending), and what it has seen of the tree: for a leaf
+-- its slot number, for an expression STEPS plus its step number.  One state is
+-- reused by the next walk.
 local spare
 local walks = 0
 local STEPS <const> = 1 << 8
@@ -333,8 +333,8 @@ local function take_walk()
   return w
 end
 
--- Nothing here or in a visit may make Lua collect garbage again and again: no
--- function of C's is called, and what is made is found the next time.
+-- Nothing here or in a visit may trigger garbage collection repeatedly: no C
+-- function is called, and new objects are found by the next walk.
 local function begin_walk(w, into, real)
   local id = walks + NEXT_WALK
   walks, w.id = id, id
@@ -343,7 +343,7 @@ local function begin_walk(w, into, real)
   w.pending = false
 end
 
--- Whether nothing else has walked since is returned.
+-- Ends a walk; returns true if no other walk has started since.
 local function leave_walk(w)
   local slots, args, seen = w.slots, w.args, w.seen
   for k in next, slots do slots[k] = nil end
@@ -374,21 +374,21 @@ local function visit_operation(w, at, op, x, y, z)
   return at
 end
 
--- Whether an operand, whose operation is `own`, is computed along with one of a
--- shape.
+-- Returns true if an operand with the operation `own` is computed together with
+-- the operation `op` of a shape.
 local function joins(v, own, op, shape)
   return (own.reals == op.reals or not own.reals) and not own.apart and
     (v.dims == shape or same_shape(v.dims, shape))
 end
 
--- Whether a leaf is read in the order of the result.  One that is an expression
--- will be flat when it is evaluated.
+-- Returns true if a leaf is read in the order of the result.  An expression
+-- will be flat once it is evaluated.
 local function is_flat(w, v)
   return (v.dims == w.dims or same_shape(v.dims, w.dims)) and
     (v.op or v.flat)
 end
 
--- v is an operand of an operation, above.
+-- Visits v, an operand of the operation `above`.
 function visit(w, at, v, above)
   local id, seen, op, x, y, z = w.id, w.seen, v.op, nil, nil, nil
   local ref = (seen[v] or 0) - id
@@ -408,13 +408,13 @@ function visit(w, at, v, above)
   return step(at, key)
 end
 
--- What is known of an operation on operands into an array; real is whether its
--- numbers are taken as reals, root what it is for besides.
+-- Returns the cache entry of an operation on operands into an array.  `real`:
+-- its numbers are read as reals.  `root`: its other purpose, if any.
 local function walk(into, op, x, y, z, real, root)
   local kind, rank = into.kind, max(#into.dims, 1)
   local w = take_walk()
   local at
-  repeat -- again where a finalizer has walked, and may have evaluated some
+  repeat -- again if a finalizer has walked and may have evaluated operands
     begin_walk(w, into, real)
     if known_count > MOST_KNOWN then known, known_count = {}, 0 end
     at = step(known, root or w.out and kind or strided_keys[kind])
@@ -438,14 +438,14 @@ end
 
 local function is_ulong(v) return type(v) == "table" and v.kind == "ulong" end
 
--- The text of an operation on x, y and z, whose names are X, Y and Z.
+-- Returns the text of an operation on x, y and z, whose names are X, Y and Z.
 local function fill_in(op, x, y, z, X, Y, Z)
   local name, text = op.name, texts[op.name]
   if name == "copy" and op.type == "bfloat16" and not is_real(x) then
-    -- The store rounds integers once, and takes those of ulong for signed.
+    -- The store rounds integers once, and reads ulong as signed.
     return is_ulong(x) and format("odd(low(%s)) / scale(%s)", X, X) or X
   elseif comparisons[name] then
-    if is_real(x) or is_real(y) then -- exact, as Lua's are
+    if is_real(x) or is_real(y) then -- exact, as in Lua
       if is_ulong(x) then
         X, Y = format("low(%s)", X), format("(%s * scale(%s))", Y, X)
       elseif is_ulong(y) then
@@ -463,12 +463,12 @@ local function fill_in(op, x, y, z, X, Y, Z)
   end
   text = text:gsub("[XYZ]", {X = X, Y = Y, Z = Z})
   if reals[op.type] and not (is_real(x) or is_real(y) or is_real(z)) then
-    text = "(" .. text .. ") * 1.0" -- of integers
+    text = "(" .. text .. ") * 1.0" -- the operands are integers
   end
   return text
 end
 
--- What a kernel computes, for the walk of a tree: its parameters, its lines,
+-- Writes the kernel for the walk of a tree: returns its parameters, its lines,
 -- and the text of the result.
 local function write_tree(w, op, x, y, z)
   local parameters, lines, names, slot, steps = {}, {}, {}, 0, 0
@@ -527,7 +527,7 @@ local function write_tree(w, op, x, y, z)
   return parameters, lines, text, result
 end
 
--- Note that there is a kernel for the operations of a walk.
+-- Notes that the operations of a walk have a kernel.
 local function use_operations(w)
   for k = 1, w.steps do
     local trial = w.ops[k].trial
@@ -535,7 +535,7 @@ local function use_operations(w)
   end
 end
 
--- Whether several operations of a walk have no kernels of their own.
+-- Returns true if two or more operations of a walk have no kernels yet.
 local function is_fresh(w)
   local fresh = 0
   for k = 1, w.steps do
@@ -544,7 +544,7 @@ local function is_fresh(w)
   return fresh > 1
 end
 
--- The name of what a walk computes: its operations, the last ones at the end.
+-- Names a walk by its operations, the last ones at the end.
 local MOST_NAMED <const> = 6
 
 local function name_of_walk(w)
@@ -566,8 +566,8 @@ local function make_kernel(w, op, x, y, z)
     {name = "array_" .. name, real = op.reals})
 end
 
--- The strides with which an array is read as one of a larger shape, into a list
--- behind place n.
+-- Appends the strides for reading an array as one of a larger shape to a list,
+-- after place n.
 local function add_strides(list, n, a, shape)
   local rank, own = #shape, #a.dims
   if rank == 0 then
@@ -581,8 +581,8 @@ local function add_strides(list, n, a, shape)
   return n + rank
 end
 
--- The arguments of the kernel of a walk, and how many there are; the first is
--- `out`, or what the walk is into.
+-- Returns the arguments of a walk's kernel, and their number; the first is
+-- `out`, by default the array of the walk.
 local function arguments(w, out)
   local into, slots, list, n = w.into, w.slots, w.args, w.count + 1
   list[1] = out or w.out or into.base
@@ -616,7 +616,7 @@ local function check_count(shape, size)
   end
 end
 
--- Launch the kernel of a walk, which is left.
+-- Launches the kernel of a walk and ends the walk.
 local function run(w, entry, size, list, n)
   check_count(w.dims, size)
   if entry.runs then
@@ -641,7 +641,7 @@ end
 
 local stores = setmetatable({}, {__mode = "v"}) -- by the storage's number
 
--- How scripts write operations, and their operands.
+-- Names of operations and operands as scripts write them.
 local calls = {add = "a + b", sub = "a - b", mul = "a * b", div = "a / b",
   idiv = "a // b", mod = "a % b", pow = "a ^ b", band = "a & b", bor = "a | b",
   bxor = "a ~ b", shl = "a << b", shr = "a >> b", neg = "-a", bnot = "~a",
@@ -655,8 +655,8 @@ local function refuse_closed(op, n)
     operand_names[op.name] or {"a", "b", "c"}, n))
 end
 
--- What is known of the storage that an array lies in: its readers.  Nil where
--- it is closed.
+-- Returns the record of an array's storage, which lists its readers; nil if the
+-- array is closed.
 local function store_of(a)
   local s = a.store
   if s then return s end
@@ -679,8 +679,8 @@ local function add_reader(v, reader)
   end
 end
 
--- Expressions by an operand of theirs that is one.  Once that is computed
--- they read its storage.
+-- Expressions by each operand that is an expression.  Once that operand is
+-- computed, they read its storage.
 local parents = setmetatable({}, {__mode = "k"})
 
 local function add_parent(v, parent)
@@ -692,16 +692,15 @@ local function add_parent(v, parent)
   list[parent] = true
 end
 
--- Call f with an operand and each expression that is known to have yet to read
--- it.
+-- Calls f with an operand and each expression known to read it later.
 local function each_parent(v, f)
   for parent in next, parents[v] or {} do
     if parent.op then f(v, parent) end
   end
 end
 
--- Note that an expression is to read an operand, which a debug hook may have
--- computed meanwhile.
+-- Notes that an expression will read an operand; a debug hook may compute that
+-- operand in between.
 local function reads(a, v)
   if v.op then add_parent(v, a) end
   if not v.op then add_reader(v, a) end
@@ -713,7 +712,7 @@ local function reads_all(a, op, x, y, z)
   if z ~= nil and not op.z then reads(a, z) end
 end
 
--- Sort the expressions that are left by what they read.
+-- Sorts the remaining expressions by what they read.
 local function sort_young()
   local young = nodes.young()
   while young do
@@ -734,7 +733,7 @@ local function evaluate_operands(x, y, z)
   if type(z) == "table" then evaluate(z) end
 end
 
--- An expression that is computed as a tree says, of a shape.
+-- Returns an expression of a shape that is computed as a tree describes.
 local function make(t, shape, x, y, z)
   if t.nodes > NODES then
     evaluate_operands(x, y, z)
@@ -751,11 +750,11 @@ local function express(name, kind, shape, mask, x, y, z)
     key_of(y), key_of(z)), shape, x, y, z)
 end
 
--- A function for an operation on so many operands (-1 for a metamethod on one);
--- broadcast gives the shape of
--- two, and check of what it is called with, where the like is not known, the
--- operation, whether results are a mask, their shape, whether all that have
--- the same keys have that operation, and operands that replace those given.
+-- Returns a function for an operation on `arity` operands (-1 for a metamethod
+-- on one).  broadcast returns the shape of two operands.  check is called with
+-- the operands of a call that the cache lacks; it returns the operation, true
+-- if results are a mask, their shape, true if all operands with the same keys
+-- have that operation, and operands that replace the given ones.
 local function operator(arity, broadcast, check)
   local own = {}
   operators[#operators + 1] = own
@@ -768,7 +767,7 @@ local function operator(arity, broadcast, check)
         right)
     end
     local t = tree(op, mask, first, second)
-    -- The keys may have changed, as a finalizer has evaluated an operand.
+    -- The keys may have changed, if a finalizer has evaluated an operand.
     if all and t.nodes <= NODES and key_of(x) == first and key_of(y) == second
     then
       if second then step(own, first)[second] = t else own[first] = t end
@@ -778,8 +777,8 @@ local function operator(arity, broadcast, check)
   return nodes.operator(own, arity, broadcast, other)
 end
 
--- Put what an operand is into a list behind place n, without the expressions
--- in it: what nothing else refers to can be collected.
+-- Writes the definition of an operand to a list after place n.  It does not
+-- refer to the expressions in it, so they can be collected.
 local function note(list, n, v)
   local op = type(v) == "table" and v.op
   if not op then
@@ -793,7 +792,7 @@ local function note(list, n, v)
   return note(list, n, z)
 end
 
--- The operand behind place n of such a list, and where the next one is.
+-- Reads the operand after place n of this list; returns also the next place.
 local function noted(list, n)
   local v = list[n + 1]
   if type(v) ~= "table" or is(v) then return v or nil, n + 1 end
@@ -804,13 +803,13 @@ local function noted(list, n)
   return express(v.name, v.type, shape, v.mask, x, y, z), n
 end
 
--- An expression's result as a walk takes it: contiguous, in a buffer.  Each has
--- its own, as a debug hook may evaluate others between any two instructions.
+-- Returns an expression's result for a walk: contiguous, in a buffer.  Each has
+-- its own table, because a debug hook may evaluate others at any instruction.
 local function flat_result(a, base)
   return {kind = a.kind, dims = a.dims, flat = base}
 end
 
--- Evaluate the expressions among the leaves of a walk, which is left.
+-- Evaluates the expressions among the leaves of a walk, and ends the walk.
 local function evaluate_leaves(w)
   local list = {}
   for k = 1, w.count do
@@ -821,8 +820,8 @@ local function evaluate_leaves(w)
   for k = 1, #list do evaluate(list[k]) end
 end
 
--- Whether one kernel is to compute a tree, and why; how is "fuse" or "apart",
--- or nil; names are those that the kernel can have.
+-- Returns true if one kernel must compute a tree, and the reason.  `how` is
+-- "fuse", "apart" or nil; `names` is the number of names the kernel can have.
 local function fuses(w, entry, size, how, names)
   local rank = max(#w.dims, 1)
   if how == "apart" or mode == "never" then return false, "LZE_FUSE=never" end
@@ -841,7 +840,7 @@ local function fuses(w, entry, size, how, names)
   return false, "its like has not been evaluated before"
 end
 
--- The walk of an expression, if it is still one, into an array or a buffer.
+-- Walks an expression, if it still is one, into an array or a buffer.
 local function walk_into(into, a, base)
   local op, x, y, z = parts_of(a)
   if not op then return nil end
@@ -850,9 +849,9 @@ end
 
 local plan
 
--- What `plan` returns of a walk: its kernel is compiled, and its arguments are
--- there.  A finalizer that has walked meanwhile may have evaluated a part of
--- the tree: then all begins again.
+-- Finishes `plan` for a walk: compiles its kernel and collects its arguments.
+-- If a finalizer has walked in between, it may have evaluated a part of the
+-- tree; then everything starts again.
 local function planned(w, entry, a, ...)
   local kernel = entry.kernel
   local op, x, y, z = parts_of(a)
@@ -873,9 +872,8 @@ local function planned(w, entry, a, ...)
   return w, entry
 end
 
--- The walk of an expression whose elements go into an array, or into what
--- `flat_result` makes of a buffer, ready to be launched.  Nil where a finalizer
--- has evaluated it.
+-- Returns the walk of an expression, ready to launch, into an array or into
+-- `flat_result` of a buffer.  Returns nil if a finalizer has evaluated it.
 function plan(a, into, base, how)
   local w, entry = walk_into(into, a, base)
   if not w then return nil end
@@ -906,11 +904,12 @@ end
 
 local function has_walked(id) return walks ~= id end
 
--- A function that computes an expression, if its tree is like that of an
--- operation on operands, into a buffer, which it returns; else false.  Making
--- the buffer may run a finalizer: where that walks, the function returns nil
--- and the buffer, with which it is called again.  A debug hook may evaluate
--- some operand while it reads them; what has been evaluated has none itself.
+-- Returns a function that computes an expression into a buffer, which it
+-- returns, if the expression's tree matches an operation on operands; else it
+-- returns false.  Making the buffer may run a finalizer: if that walks, the
+-- function returns nil and the buffer, and is called again with it.  A debug
+-- hook may evaluate an operand between reads; an evaluated operand has no
+-- operands itself.
 local function write_relaunch(kernel, shape, kind, ...)
   local lines, names, inner, passed, leaf = {}, {}, {}, {}, nil
   local function add(...) lines[#lines + 1] = format(...) end
@@ -960,9 +959,9 @@ local function write_relaunch(kernel, shape, kind, ...)
     unpack(inner))
 end
 
--- Remember how an expression was launched by the walk of an id, which was left,
--- if nothing walks meanwhile.  Of each tree a few ways are remembered: operands
--- may be the same array, or have been computed.
+-- Remembers how walk `id`, which has ended, launched an expression, unless
+-- another walk has started.  Each tree remembers a few: operands may be
+-- the same array, or already computed.
 local function remember(a, w, entry, id)
   local op, x, y, z = parts_of(a)
   if not op or w.strided > 0 or #op.launches == MOST_LAUNCHES then return end
@@ -972,8 +971,8 @@ local function remember(a, w, entry, id)
   op.launches[#op.launches + 1] = like
 end
 
--- Compute an expression as one like it was computed before.  Returns the buffer
--- and the number of this walk; nil where nothing like it was.
+-- Computes an expression like an earlier one.  Returns the buffer and the
+-- number of this walk; nil if no earlier expression matches.
 local function relaunch(a)
   local op = a.op
   if not op then return nil end
@@ -995,14 +994,14 @@ local function relaunch(a)
   return nil
 end
 
--- False where a debug hook has evaluated a meanwhile.
+-- Returns false if a debug hook has evaluated a.
 local function first_array(a)
   local op = a.op
   return op and (op.x and (op.y and a.z or a.y) or a.x)
 end
 
--- Compute the elements of an array, if it is an expression; how is "fuse" or
--- "apart" where that does not follow from what it is.
+-- Computes the elements of an array, if it is an expression; `how` is "fuse" or
+-- "apart" to override the choice that its tree implies.
 function evaluate(a, how)
   if not a.op then return a end
   local base, id = relaunch(a)
@@ -1024,19 +1023,19 @@ function evaluate(a, how)
   if walks ~= id then return evaluate(a, how) end
   if #base > 0 then counts.evaluations = counts.evaluations + 1 end
   if again then remember(a, w, entry, id) end
-  -- It is an expression until all of this is done: memory may run out.
+  -- It remains an expression until all of this is done: memory may run out.
   nodes.computed(a, base)
   if parents[a] then each_parent(a, add_reader) end
   nodes.detach(a)
-  -- A debug hook may have sorted others meanwhile.
+  -- A debug hook may have sorted other expressions.
   if parents[a] then each_parent(a, add_reader) end
   return a
 end
 
 -- --- operands of reductions --------------------------------------------------
 
--- The walk of an expression for a reduction that is called `name` and whose
--- first kernel writes elements of a type.
+-- Walks an expression for a reduction called `name`, whose first kernel writes
+-- elements of a type.
 local function walk_reduction(a, name, kind)
   local op, x, y, z = parts_of(a)
   if not op then return nil end
@@ -1049,16 +1048,16 @@ local function walk_reduction(a, name, kind)
   return w, entry
 end
 
--- What a reduction reads of an expression as it computes it: a walk, to be left
--- by `leave`; nil where the elements are to be there first.  how is "fuse" if
--- one operation on arrays that are there is always computed so.  An expression
--- that is reduced again is computed: others may follow.
+-- Returns the walk that a reduction reads to compute an expression on the fly;
+-- `leave` ends it.  Returns nil if the elements must be computed first.  `how`
+-- is "fuse" to do this even for one operation on computed arrays.  An
+-- expression that is reduced again is computed: more reductions may follow.
 local function operand(a, name, kind, how)
   local op = a.op
   if not op or rawget(a, "reduced") then return nil end
   local w, entry = walk_reduction(a, name, kind)
   if not w then return nil end
-  if not a.op then -- by now, as a finalizer has evaluated it
+  if not a.op then -- a finalizer has evaluated it
     leave_walk(w)
     return nil
   end
@@ -1096,8 +1095,8 @@ local function operand(a, name, kind, how)
   return w
 end
 
--- The arguments of a kernel that reduces such an operand into `out`, and how
--- many there are.
+-- Returns the arguments of a kernel that reduces this operand into `out`, and
+-- their number.
 local function operand_arguments(w, out, ...)
   local list, n = arguments(w, out)
   local more = select("#", ...)
@@ -1106,12 +1105,13 @@ local function operand_arguments(w, out, ...)
   return list, n + more
 end
 
--- The bytes of an element of an array.
+-- Returns the size of an element in bytes.
 local function width_of(a)
   return a.base.bytes // max(#a.base, 1)
 end
 
--- The addresses of the first byte of an array and of that behind its last.
+-- Returns the addresses of an array's first byte and of the byte after its
+-- last.
 local function extent(a)
   local first, last = a.from, a.from
   for d = 1, #a.dims do
@@ -1122,7 +1122,7 @@ local function extent(a)
   return address + first * width, address + (last + 1) * width
 end
 
--- The greatest common divisor of a number and the strides of an array.
+-- Returns the greatest common divisor of a number and an array's strides.
 local function divisor(n, a)
   for d = 1, #a.dims do
     local m = a.dims[d] > 1 and a.stride[d] or 0
@@ -1131,9 +1131,9 @@ local function divisor(n, a)
   return abs(n)
 end
 
--- Whether two arrays may have an element in common.  Those of both come in
--- steps of what divides all their strides, so that columns of one array, or its
--- even and odd elements, are told apart.
+-- Returns true if two arrays may share an element.  The elements of both are
+-- spaced by the common divisor of their strides, so columns of one array, or
+-- its even and odd elements, are recognised as disjoint.
 local function overlap(a, b)
   if a.size == 0 or b.size == 0 then return false end
   local first, last = extent(a)
@@ -1146,7 +1146,7 @@ local function overlap(a, b)
   return apart < width or stride - apart < width
 end
 
--- Whether each element of two arrays of one shape is in the same place.
+-- Returns true if each element of two arrays of one shape is in the same place.
 local function same_places(a, b)
   return a.kind == b.kind and same_shape(a.dims, b.dims) and
     C.address(a.base) + a.from * width_of(a) ==
@@ -1154,16 +1154,16 @@ local function same_places(a, b)
     same_shape(a.stride, b.stride)
 end
 
--- Launch the walk of an expression that reads the array which it is for, and
--- let it be a copy of that, which is made when it is needed.  False where a
--- finalizer has walked meanwhile.
+-- Launches the walk of an expression into `into`, which it also reads,
+-- and turns the expression into a copy of that array, made when it is needed.
+-- Returns false if a finalizer has walked in between.
 local function replace(into, a, w, entry)
   local kept, list, n = {}, w.args, w.kept
   note(kept, 0, a)
   local copy = tree(operation("copy", a.kind, reals[a.kind], into), a.mask,
     key_of(into))
-  -- The launch evaluates what else reads the array, and is to find out what of
-  -- that is still needed.
+  -- The launch evaluates other readers of the array, and must find out which of
+  -- them are still needed.
   local function launch_detached()
     rawset(a, "kind", into.kind)
     rawset(a, "key", a.mask and "mask" or into.kind)
@@ -1185,9 +1185,9 @@ local function replace(into, a, w, entry)
   return true
 end
 
--- Compute an expression into an array of its type and shape.  False where what
--- it reads would be overwritten too early, others have yet to read it, or a
--- finalizer has walked meanwhile and may have evaluated a part of it.
+-- Computes an expression into an array of its type and shape.  Returns false if
+-- its operands would be overwritten too early, other readers are pending, or a
+-- finalizer has walked and may have evaluated a part of it.
 local function write(into, a)
   local w, entry = plan(a, into)
   if not w then return false end
@@ -1212,25 +1212,25 @@ local function write(into, a)
   return true
 end
 
--- The elements of an array as integers of their width.
+-- Returns the elements of an array as integers of the same width.
 local function as_bits(a)
   local base = a.base
   return core.array_over(base:view(1, #base, "ushort"), a.from, a.dims,
     a.stride)
 end
 
--- Whether a copy into `into` is one of bits: a kernel would load reals of 16
--- bits as floats, which do not keep what NaN is.
+-- Returns true if a copy into `into` copies bits: a kernel would load 16-bit
+-- reals as floats, which loses the payload of NaNs.
 local function copies_bits(name, into, x)
   return name == "copy" and reals[into.kind] and types[into.kind].bits == 16 and
     type(x) == "table" and x.kind == into.kind
 end
 
--- An operation of operands, computed now, into an array: in reals of a width,
--- if one is given.
+-- Computes an operation on operands immediately, into an array; in reals of
+-- `width` if given.
 local function compute(name, into, x, y, z, width)
   if into.size == 0 then return into end
-  if not types[into.kind] then -- complex numbers, which are only copied
+  if not types[into.kind] then -- complex numbers can only be copied
     compute(name, core.parts(into), core.parts(x))
     return into
   end
@@ -1248,8 +1248,8 @@ end
 
 -- --- writes ------------------------------------------------------------------
 
--- Elements of those readers of a storage that have still to be computed; it
--- forgets the others.
+-- Returns the number of elements of a storage's pending readers; removes the
+-- evaluated readers.
 local function work_of(s)
   local work, readers = 0, s.readers
   for reader in next, readers do
@@ -1267,8 +1267,8 @@ local function evaluate_readers(s)
   for k = 1, #list do evaluate(list[k]) end
 end
 
--- Before a storage is written: evaluate what reads it.  Where that is much, the
--- collector first says what of it is needed.
+-- Evaluates the readers of a storage before it is written.  If they are large,
+-- the garbage collector first removes those no longer needed.
 local function settle(number)
   sort_young()
   local s = stores[number]
@@ -1280,8 +1280,8 @@ local function settle(number)
   return settle(number)
 end
 
--- While a callback of a run is running: what was to read a storage after the
--- run is put aside, into a list, and is back after the callback.
+-- Moves the readers of a storage to a list while a callback of a run runs;
+-- they are restored after the callback.
 local function aside(number, list)
   sort_young()
   local s = stores[number]
@@ -1310,7 +1310,7 @@ end
 
 -- --- graphs ------------------------------------------------------------------
 
--- Whether all arrays in a tree are real.
+-- Returns true if all arrays in a tree are real.
 local function all_real(a)
   local all = reals[a.kind] ~= nil
   if a.op then
@@ -1321,8 +1321,8 @@ local function all_real(a)
   return all
 end
 
--- g:array(name, dst, e): a task that computes an expression into an array in
--- each run, from what its operands hold then.
+-- g:array(name, dst, e): adds a task that computes an expression into an array
+-- in each run, from the current contents of its operands.
 local function record(g, name, dst, e)
   local what = "g:array"
   local function fail(...) core.fail("%s: " .. format(...), what) end
@@ -1379,13 +1379,13 @@ local function record(g, name, dst, e)
   C.raise(err)
 end
 
--- --- what is said of it ------------------------------------------------------
+-- --- reports -----------------------------------------------------------------
 
 local function name_of(v) return format("%s %s", v.kind,
   core.shape_text(v.dims)) end
 
--- How an expression would be evaluated, in lines; apart are the expressions
--- that are evaluated before it.
+-- Writes lines that say how an expression would be evaluated; expressions that
+-- are evaluated before it come first.
 local function explain(a, lines)
   local op = a.op
   local function add(...) lines[#lines + 1] = format(...) end
@@ -1415,7 +1415,7 @@ local function explain(a, lines)
   add("  result[i] = %s", text)
 end
 
--- How a reduction of an expression would read it.
+-- Writes how a reduction of an expression would read it.
 local function explain_reduction(a, name, lines)
   local kind = core.first_type(a, name)
   local w, entry, why = nil, nil, "its elements are there"
@@ -1433,7 +1433,7 @@ local function explain_reduction(a, name, lines)
     why)
 end
 
--- a:explain([reduction]): how a is evaluated, or a reduction of it.
+-- a:explain([reduction]): describes how a, or its reduction, is evaluated.
 core.define("explain", function(a, name)
   local lines = {}
   core.check(a, 1, "a", "explain")
@@ -1444,13 +1444,13 @@ core.define("explain", function(a, name)
   return concat(lines, "\n")
 end)
 
--- a:eval() -> a: its elements are computed now, if they were not.
+-- a:eval() -> a: computes its elements now, if necessary.
 core.define("eval", function(a)
   return evaluate(core.check(a, 1, "a", "eval"))
 end)
 
 -- A.fuse(f) -> a function that calls f with its arguments and evaluates each
--- expression that f gives by one kernel, compiled when it is needed first.
+-- expression that f returns in one kernel, compiled on first use.
 function core.A.fuse(f)
   if type(f) ~= "function" then
     core.fail("fuse: argument 1 (f): function expected, got %s", C.describe(f))
@@ -1465,10 +1465,10 @@ function core.A.fuse(f)
   return function(...) return fuse(f(...)) end
 end
 
--- A.stats() -> counts since the beginning: operations of expressions, those
--- that were evaluated, of them by one kernel of several operations (fused);
--- launches of kernels that were there (hits), first launches of others
--- (builds), and what these took (build_ms).
+-- A.stats() -> counts since the start: operations of expressions, expressions
+-- evaluated, and how many of them by one kernel of several operations (fused);
+-- launches of existing kernels (hits), first launches of new kernels (builds),
+-- and the time of these (build_ms).
 function core.A.stats()
   local t = {operations = nodes.made()}
   for key, v in next, counts do t[key] = v end
