@@ -2,18 +2,18 @@
 -- SPDX-License-Identifier: MIT
 --
 -- The format is that of numpy.lib.format: "\x93NUMPY", the version, the length
--- of the header, the header (a literal of Python's), the elements.
+-- of the header, the header (a Python literal), the elements.
 
 local core = ...
 local C, A, fail = core.C.files(), core.A, core.fail
 local ipairs, tonumber, type = ipairs, tonumber, type
 local concat, format, mathtype = table.concat, string.format, math.type
 
-local most = 1 << 20 -- bytes of a header; NumPy's are shorter than 10000
-local deepest = 100 -- literals in each other
+local most = 1 << 20 -- bytes of a header; NumPy writes less than 10000
+local deepest = 100 -- nesting of literals
 
--- Element types by what follows the order of bytes in descr, and the number of
--- bytes whose order it is.
+-- Element types by the part of descr after the byte order, with the width in
+-- bytes to which the byte order applies.
 local elements = {
   b1 = {"uchar", 1, mask = true}, i1 = {"char", 1}, u1 = {"uchar", 1},
   i2 = {"short", 2}, u2 = {"ushort", 2}, i4 = {"int", 4}, u4 = {"uint", 4},
@@ -26,7 +26,7 @@ for descr, t in next, elements do
   if not t.mask then kinds[t[1]] = (t[2] == 1 and "|" or "<") .. descr end
 end
 
--- Other names that NumPy has for dtypes: by letter, and in words.
+-- Other NumPy names of dtypes: by letter, and in words.
 local dtypes = {["?"] = "b1", bool = "b1", b = "i1", int8 = "i1", B = "u1",
   uint8 = "u1", h = "i2", int16 = "i2", H = "u2", uint16 = "u2", i = "i4",
   int32 = "i4", I = "u4", uint32 = "u4", l = "i8", q = "i8", int64 = "i8",
@@ -36,14 +36,14 @@ local dtypes = {["?"] = "b1", bool = "b1", b = "i1", int8 = "i1", B = "u1",
 
 local escapes = {n = "\n", t = "\t", r = "\r"}
 
--- The value of Python's literal at position i of a text, in `depth` others, and
--- where it ends; nil where there is none or it is too deep.  Tuples and lists
--- are arrays, tuples with `tuple`, dictionaries tables of `keys`.  None and
--- what has None in it is not told apart from nothing.
+-- Parses the Python literal at position i of a text, nested in `depth` others.
+-- Returns its value and its end; nil if it is invalid or too deep.  Tuples and
+-- lists become arrays, tuples with `tuple`, dictionaries tables of `keys`.
+-- None and anything that contains None also return nil.
 local literal
 
--- As in Python, what is in parentheses is a tuple only where a comma is or
--- nothing.
+-- As in Python, parentheses make a tuple only if they contain a comma or are
+-- empty.
 local function sequence(text, i, last, depth)
   local list, comma = {}, true
   while true do
@@ -134,8 +134,8 @@ end
 
 local function damaged(path, ...) failure(path, "INVALID_FILE", ...) end
 
--- What a header says: {type, bytes of a part of an element whose order counts,
--- swap =, mask =}, the shape, and whether it counts columns first.
+-- Parses a header: returns {type, width in bytes to which the byte order
+-- applies, swap =, mask =}, the shape, and true if columns come first.
 local function understand(path, text)
   local t, at = literal(text, 1, 0)
   local keys = type(t) == "table" and t.keys
@@ -183,7 +183,7 @@ local function understand(path, text)
     swap = order == ">" and element[2] > 1}, shape, keys.fortran_order
 end
 
--- How many elements a shape has; nil where that is not an integer.
+-- Returns the number of elements of a shape; nil if it overflows an integer.
 local function count(shape)
   local n = 1
   for _, size in ipairs(shape) do
@@ -241,7 +241,7 @@ local function load(path)
   return a:permute(order)
 end
 
--- The elements of an array, row by row, into a file of NumPy's.
+-- Saves the elements of an array, row by row, as a NumPy file.
 local function save(a, path)
   local descr = a.mask and "|b1" or kinds[a.kind]
   if not descr then
@@ -261,7 +261,7 @@ local function save(a, path)
   C.commit(file)
 end
 
--- A picture: rows of bytes, with 3 or 4 a pixel or, of rank 2, one.
+-- Saves a picture: rows of pixels of 3 or 4 bytes each or, at rank 2, one byte.
 local function picture(a, path, compress)
   local shape = a.dims
   local channels = #shape == 2 and 1 or shape[3]
@@ -290,13 +290,14 @@ local function check_path(path, n, fname)
   end
 end
 
--- A.load(path) -> the array in a file of NumPy's.
+-- A.load(path) -> the array in a NumPy file.
 function A.load(path)
   check_path(path, 1, "load")
   return core.made(load, path)
 end
 
--- a:save(path [, options]): a file of NumPy's, or a picture, by the ending.
+-- a:save(path [, options]): saves as a NumPy file or, if the name ends in .png,
+-- as a picture.
 core.define("save", function(a, path, o)
   core.check(a, 1, "a", "save")
   check_path(path, 2, "save")

@@ -1,8 +1,8 @@
 -- array_index.lua - arrays: elements by indices and by masks.
 -- SPDX-License-Identifier: MIT
 --
--- The kernels here are functions of this file.  Those that only move elements
--- see them as unsigned integers of the same width, whatever their type is.
+-- The kernels here are functions of this file.  Kernels that only move elements
+-- access them as unsigned integers of the same width, regardless of their type.
 
 local core = ...
 local C, fail, is = core.C, core.fail, core.is
@@ -15,7 +15,7 @@ local unpack = table.unpack
 
 local carriers = {"uchar", "ushort", [4] = "uint", [8] = "ulong"}
 
--- The elements of an array, row by row, as unsigned integers.
+-- Returns the elements of an array, row by row, as unsigned integers.
 local function bits(a, fname)
   local b, n = ready(a)
   local carrier = carriers[b.bytes // max(n, 1)]
@@ -23,8 +23,8 @@ local function bits(a, fname)
   return b:view(1, n, carrier)
 end
 
--- Kernels by what they are for: a kernel keeps few variants.  `o` are further
--- options.
+-- Kernels by function and key, because one kernel retains only a few variants.
+-- `o` are further options.
 local programs = {}
 
 local function program(f, name, key, o)
@@ -42,14 +42,14 @@ local function program(f, name, key, o)
   return k
 end
 
--- On a CPU each work-item that goes through many elements is a group of its
--- own: groups run in parallel, the items of a group do not.
+-- On a CPU, each work-item that processes many elements is a separate group:
+-- groups run in parallel, the items of one group do not.
 local function items(n, device)
   return device.software and {n, group = 1} or n
 end
 
--- How many pieces n elements are cut into, and how many a piece has at most.
--- Pieces have at least `least` elements.
+-- Returns the number of pieces for n elements, and the most elements in a
+-- piece.  Pieces have at least `least` elements.
 local function cut(n, device, least)
   local count = max(1, min(n // least, device.software and 64 or 4096))
   return count, (n + count - 1) // count
@@ -57,7 +57,7 @@ end
 
 -- --- by indices --------------------------------------------------------------
 
--- Integers as an array for a: an array, a number, or tables of them.
+-- Returns integers as an array beside a: from an array, a number, or tables.
 local function indices(a, v, fname)
   local what = fname .. ": argument 2 (indices)"
   if type(v) == "number" then
@@ -79,7 +79,7 @@ local function indices(a, v, fname)
   return v
 end
 
--- Sizes before, of, and behind a dimension.
+-- Returns the sizes before a dimension, of it, and after it.
 local function around(shape, d)
   local outer, inner = 1, 1
   for e = 1, d - 1 do outer = outer * shape[e] end
@@ -87,21 +87,22 @@ local function around(shape, d)
   return outer, shape[d], inner
 end
 
--- Neighbours among work-items are neighbours in a row of `inner` elements, or,
--- where these are few, in the dimension before.
+-- Returns the range: adjacent work-items are adjacent in a row of `inner`
+-- elements or, if rows are short, in the dimension before.
 local function range_of(inner, m, outer)
   if inner < 8 then return {m, inner, outer}, 1 end
   return {inner, m, outer}, 0
 end
 
--- What is added to an index that a kernel reads as negative, so that it counts
--- from the end.  An element of ulong is never negative: it stays outside.
+-- Returns the number to add to an index that a kernel reads as negative, so
+-- that it counts from the end.  A ulong index is never negative: it remains out
+-- of range.
 local function behind(index, size)
   return index.kind == "ulong" and 0 or size + 1
 end
 
--- Strides tell where the index of a result's element is.  What is outside is
--- not read; the first one is found by its place among the indices.
+-- Strides locate the index of a result's element.  Indices out of range are not
+-- read; the first of them is found by its place among the indices.
 local function pick(i, j, o, swap, out, from, index, m, size, back, inner, so,
                     sj, si, bad)
   if swap ~= 0 then i, j = j, i end
@@ -125,8 +126,8 @@ local function raise_outside(bad, index, size, fname)
   end
 end
 
--- What places among indices are kept in.  Not all devices have atomics of 64
--- bits.
+-- Allocates memory for places among indices.  Not all devices have 64-bit
+-- atomics.
 local function places(index, n_or_list)
   return core.filled_beside(index.home,
     index.size < 0x7fffffff and "int" or "long", n_or_list)
@@ -134,7 +135,7 @@ end
 
 local function nothing_bad(index) return places(index, {index.size + 1}) end
 
--- Into a result of outer x m x inner, from elements of outer x size x inner.
+-- Fills outer x m x inner results from outer x size x inner elements.
 local function choose(a, index, into, d, along, fname)
   if into.size == 0 then return into end
   local outer, size, inner = around(a.dims, d)
@@ -170,7 +171,7 @@ define("take", function(a, index, d)
     "take")
 end)
 
--- The indices and the dimension of a call, whose shapes agree but for it.
+-- Checks a call's indices and dimension; shapes may differ only there.
 local function along(a, index, d, fname, where)
   check(a, 1, "a", fname)
   index = indices(a, index, fname)
@@ -186,15 +187,15 @@ local function along(a, index, d, fname, where)
   return index, d
 end
 
--- gather(a, indices [, dim]): for each index the element that lies there along
--- a dimension, the last if none is given.
+-- gather(a, indices [, dim]): for each index, the element at that index along a
+-- dimension, by default the last.
 define("gather", function(a, index, d)
   index, d = along(a, index, d, "gather", "argument 3 (dim)")
   return choose(a, index,
     new(a.kind, {unpack(index.dims)}, a.mask, a.home), d, true, "gather")
 end)
 
--- Where an element is written several times, the last index has it.
+-- If an element is written several times, the last index wins.
 local function own(i, j, o, swap, owner, index, m, size, back, inner, bad)
   if swap ~= 0 then i, j = j, i end
   local place = ((o - 1) * m + j - 1) * inner + i
@@ -212,8 +213,8 @@ local function place_owned(i, out, from, values, owner)
   if place > 0 then out[i] = values[place] else out[i] = from[i] end
 end
 
--- scatter(a, indices, values [, dim]): a copy in which values (an array that
--- broadcasts to the indices, a table, or a number) are at the indices.
+-- scatter(a, indices, values [, dim]): a copy with values (an array that
+-- broadcasts to the indices, a table, or a number) written at the indices.
 define("scatter", function(a, index, values, d)
   index, d = along(a, index, d, "scatter", "argument 4 (dim)")
   if is(values) then check(values, 3, "values", "scatter") end
@@ -247,8 +248,8 @@ local function count_chosen(i, counts, mask, n, length)
   counts[i] = found
 end
 
--- The buffer of a mask's elements, how many are not 0, and how to launch what
--- goes through them: a range, and arguments.  Waits.
+-- Returns the buffer of a mask's elements, the number that are not 0, and the
+-- range and arguments of a kernel that goes through them.  Waits.
 local function chosen(m)
   local mask, n = ready(m)
   local pieces, length = cut(n, m.device, 4096)
@@ -271,7 +272,7 @@ local function keep_chosen(i, starts, mask, n, length, out, from)
   end
 end
 
--- a[m]: the elements where a mask is 1, in their order.
+-- a[m]: the elements for which a mask is 1, in order.
 local function compact(a, m)
   if not m.mask then
     fail("a[m]: a mask expected, got %s; a:take(i) takes indices", m.kind)
@@ -307,8 +308,8 @@ local function write_places(i, starts, mask, n, length, out, shape, rank)
   end
 end
 
--- nonzero(a): the indices of what is not 0: a list of them, with a row for each
--- element where the array has not one dimension.
+-- nonzero(a): the indices of the elements that are not 0, as a list; unless the
+-- array has one dimension, each element has a row of indices.
 define("nonzero", function(a)
   core.check_numbers(a, 1, "a", "nonzero")
   local rank = #a.dims

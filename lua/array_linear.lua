@@ -2,14 +2,14 @@
 -- SPDX-License-Identifier: MIT
 --
 -- A product is computed in tiles whose sums stay in registers.  On a CPU each
--- work-item has one of ROWS x COLUMNS.  There both operands are first laid out
--- in panels: for each index of the sum the elements that a tile needs lie side
--- by side, filled up with zeros; where the result's sizes are not multiples of
--- a tile's, it is cut from a larger one.  On a GPU a group has a tile of TILE x
--- TILE, each of its work-items ITEM x ITEM elements of that, and local memory
--- what the next DEPTH indices need.  Every element sums BLOCK products in the
--- order of the indices, and adds up these sums in their order: a float that has
--- become large does not take up products one by one.
+-- work-item has one tile of ROWS x COLUMNS.  Both operands are first packed
+-- into panels: for each index of the sum, the elements that a tile needs are
+-- adjacent, padded with zeros; if the result's sizes are not multiples of a
+-- tile's, it is cut from a larger one.  On a GPU a group has a tile of TILE x
+-- TILE, of which each work-item has ITEM x ITEM elements, and local memory
+-- holds the operands of the next DEPTH indices.  Every element sums BLOCK
+-- products in the order of the indices, then adds up these sums in order: a
+-- large float would lose small products added one by one.
 
 local core = ...
 local fail, types = core.fail, core.types
@@ -22,13 +22,13 @@ local concat, format, max, unpack = table.concat, string.format, math.max,
 local ROWS <const>, COLUMNS <const> = 4, 16
 local BLOCK <const> = 512
 local TILE <const>, ITEM <const>, DEPTH <const> = 64, 4, 16
-local GROUP <const> = TILE // ITEM -- work-items, in each direction
+local GROUP <const> = TILE // ITEM -- work-items in each direction
 local TURNS <const> = TILE * DEPTH // (GROUP * GROUP)
 local LONGER <const> = TILE + 4
 
 local kernels = {}
 
--- The kernel of a name, with integers of a type or, by nil, of 64 bits.
+-- Returns the kernel of a name, with integers of a type, by default 64 bits.
 local function kernel_for(name, int, text, ...)
   local key = name .. (int or "")
   local k = kernels[key]
@@ -58,7 +58,7 @@ local function check_matrices(a, n, name, fname)
   return a
 end
 
--- The types of a product's sums and of its result.
+-- Returns the types of a product's sums and of its result.
 local function product_types(fname, a, b)
   local kind, why = core.promote(a.kind, b.kind)
   if not kind then fail("%s: %s", fname, why) end
@@ -83,8 +83,8 @@ return function(l, p, z, out, x, from, batch, row, column, rows, width, panels,
 end]]
 end
 
--- A function that adds a line for each element of a tile, whose row is R there
--- and whose column S.
+-- Returns a function that adds a line for each element of a tile; R in the line
+-- is the row and S the column.
 local function each_of(add, rows, columns)
   return function(line)
     for r = 1, rows do
@@ -118,10 +118,10 @@ local function tile_text(zero, sum)
   return concat(lines, "\n")
 end
 
--- Work-items of a group have every GROUPth row and column of its tile, so that
--- those side by side read local memory, and write the result, side by side.
--- Each brings TURNS elements of a and of b.  Rows of a's part are longer there,
--- for the banks of that memory.
+-- Work-items of a group have every GROUPth row and column of its tile, so
+-- adjacent items read local memory, and write the result, at adjacent places.
+-- Each loads TURNS elements of a and of b.  Rows are padded in a's part to
+-- avoid bank conflicts.
 local function group_text(kind, zero, sum)
   local lines, add = writer()
   local each = each_of(add, ITEM, ITEM)
@@ -170,7 +170,7 @@ local function group_text(kind, zero, sum)
   end
   add "    w.barrier()"
   add("    if depth - before >= %d then", DEPTH)
-  add_sums(DEPTH - 1) -- so many that compilers unroll it
+  add_sums(DEPTH - 1) -- a constant that compilers unroll
   add "    else"
   add_sums "depth - before - 1"
   add "    end"
@@ -195,13 +195,13 @@ local function group_text(kind, zero, sum)
   return concat(lines, "\n")
 end
 
--- How a product starts and goes on whose sums are of a type.
+-- Returns the initial value and the update of sums of a type.
 local function sums_of(kind)
   if kind == "long" then return "0", "cR_S + aR * bS" end
   return "0.0", "fma(aR, bS, cR_S)"
 end
 
--- An array of matrices as one of rank 3; a single one serves every batch.
+-- Returns an array of matrices with rank 3; a single one serves every batch.
 local function matrices(a, batch)
   local rank = #a.dims
   local rows, columns = a.dims[rank - 1], a.dims[rank]
@@ -214,8 +214,8 @@ local function matrices(a, batch)
   return a:expand(shape):reshape {-1, rows, columns}
 end
 
--- The panels of such an array, across dimension d, and the number of elements
--- from one matrix to the next.
+-- Packs this array into panels across dimension d; returns them and the
+-- distance from one matrix to the next in elements.
 local function pack(a, d, width, kind)
   local along = d == 2 and 3 or 2
   local rows, depth = a.dims[d], a.dims[along]
@@ -229,7 +229,7 @@ end
 
 local function up(n, step) return (n + step - 1) // step * step end
 
--- The product of arrays of matrices, on a CPU.
+-- Multiplies arrays of matrices on a CPU.
 local function product_by_tiles(kind, shape, sums, a, b)
   local count, m, k, n = a.dims[1], a.dims[2], a.dims[3], b.dims[3]
   local rows, columns = up(m, ROWS), up(n, COLUMNS)
@@ -246,7 +246,7 @@ local function product_by_tiles(kind, shape, sums, a, b)
   return core.contiguous(core.array_over(into.base, 0, shape, into.stride))
 end
 
--- The same on a GPU.  Integers of 32 bits are faster, where places fit.
+-- Multiplies them on a GPU.  32-bit integers are faster, if places fit.
 local function product_by_groups(kind, shape, sums, a, b)
   local m, k, n = a.dims[2], a.dims[3], b.dims[3]
   local into = new(kind, shape, nil, a.home)
@@ -293,7 +293,7 @@ end)
 
 -- --- mv, outer, trace --------------------------------------------------------
 
--- Sums of every eighth product of BLOCK, then of these in pairs.
+-- Makes eight sums of every eighth product in a BLOCK, then adds them in pairs.
 local function rows_text(zero, sum)
   local lines, add = writer()
   add "local math, fma = ..."
@@ -347,7 +347,7 @@ end)
 
 local product = core.binary("mul", "outer")
 
--- a:outer(b): the products of each element of a with each of b.
+-- a:outer(b): the products of each element of a with each element of b.
 define("outer", function(a, b)
   check_rank(a, 1, "a", "outer", 1)
   check_rank(b, 2, "b", "outer", 1)
@@ -373,8 +373,8 @@ return function(j, i, z, r, x, rows, columns, k)
 end]], condition)
 end
 
--- a:tril([k]), a:triu([k]): the elements on and below, on and above the k-th
--- diagonal (0, the main one, when not given; 1 is above it); 0 elsewhere.
+-- a:tril([k]), a:triu([k]): the elements on and below, or on and above, the
+-- k-th diagonal (default 0, the main one; 1 is above it); 0 elsewhere.
 for name, condition in next, {tril = "j - i <= k", triu = "j - i >= k"} do
   define(name, function(a, k)
     local rank = #check_matrices(a, 1, "a", name).dims

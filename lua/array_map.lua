@@ -6,7 +6,7 @@ local A, C, is, new, fail = core.A, core.C, core.is, core.new, core.fail
 local format, concat, unpack = string.format, table.concat, table.unpack
 local mathtype = math.type
 
--- Kernels of functions, by these and by a key.
+-- Caches kernels by script function and key.
 local function cache(text)
   local kernels = setmetatable({}, {__mode = "k"})
   return function(name, f, key, ...)
@@ -20,7 +20,7 @@ local function cache(text)
   end
 end
 
--- "x1, x2, x3"
+-- Returns "x1, x2, x3" for n = 3.
 local function numbered(n)
   local names = {}
   for k = 1, n do names[k] = "x" .. k end
@@ -32,10 +32,10 @@ local probe = cache(function(_, n)
     numbered(n), numbered(n))
 end)
 
--- What a function of a script gives on a device for such arguments, numbers or
--- the types of elements: "integer", "real", "boolean", "nil", or nil for
--- something else; and that in words.  Asked at each call, as what f captures
--- may have changed.
+-- Returns what a script function returns on a device for these arguments, which
+-- are numbers or element types: "integer", "real", "boolean", "nil", or nil for
+-- anything else; and a description.  Checked at each call, because f's captured
+-- values may have changed.
 function core.gives(name, f, device, ...)
   local samples = {...}
   for k, v in ipairs(samples) do
@@ -46,8 +46,8 @@ function core.gives(name, f, device, ...)
     unpack(samples))
 end
 
--- Operands are a letter each, c for an array and n for a number.  A mask is
--- 1 where f gives true.
+-- Each operand has a letter: c for an array, n for a number.  A mask is 1 if f
+-- returns true.
 local kernel_of = cache(function(_, letters, mask)
   local places = {}
   for k = 1, #letters do
@@ -59,9 +59,9 @@ local kernel_of = cache(function(_, letters, mask)
 end)
 
 -- A.map(f, x, ...): f of the elements of arrays that broadcast, and of numbers.
--- f is a Lua function, compiled; what it captures is read at each call.  The
--- result has the operands' type, float where they are integers and f gives a
--- real, and is a mask where f gives booleans.
+-- f is a Lua function, which is compiled; its captured values are read at each
+-- call.  The result has the operands' type, but float if they are integers and
+-- f returns a real; it is a mask if f returns booleans.
 function A.map(f, ...)
   local n = select("#", ...)
   local given, arguments, letters, samples, shape = {...}, {}, {}, {}, {}

@@ -1,11 +1,11 @@
 -- array_order.lua - arrays: sorting and what follows from it.
 -- SPDX-License-Identifier: MIT
 --
--- Rows are sorted side by side.  Long ones by their digits of 8 bits, the least
--- first: each piece of a row counts its digits, the counts become places, each
--- piece moves its elements there.  Short ones, and all with a function of the
--- program's, by merging.  Both keep the order of equal elements, and pieces
--- change nothing in a result.
+-- Rows are sorted in parallel.  Long rows are sorted by digits of 8 bits, the
+-- least significant first: each piece of a row counts its digits, the counts
+-- become places, and each piece moves its elements there.  Short rows, and all
+-- rows with a script's comparison function, are sorted by merging.  Both are
+-- stable, and the number of pieces does not affect the result.
 
 local core = ...
 local C, A, fail, is = core.C, core.A, core.fail, core.is
@@ -22,14 +22,14 @@ local unpack = table.unpack
 
 local DIGITS <const> = 256
 local RUN <const> = 32        -- sorted by insertion
-local LONG <const> = 4096     -- rows from here on are sorted by digits
+local LONG <const> = 4096     -- rows this long are sorted by digits
 
 -- --- keys --------------------------------------------------------------------
 
--- What is compared in place of an element's bits, as unsigned integers.
+-- Returns the key that is compared instead of an element's bits, unsigned.
 local function key_of_integer(b, _, _, flip) return b ~ flip end
 
--- NaN is behind all others; -0 is 0.
+-- NaN sorts last; -0 equals 0.
 local function key_of_real(b, high, inf, flip)
   local magnitude = b & high - 1
   if magnitude > inf then return high | high - 1 end
@@ -42,7 +42,7 @@ end
 local infinite = {half = 0x7c00, bfloat16 = 0x7f80, float = 0x7f800000,
   double = 0x7ff0 << 48}
 
--- The highest bit of a type, infinity, and the bits that keys change.
+-- Returns a type's highest bit, infinity, and the bits to flip in keys.
 local function key_arguments(kind, descending)
   local t = types[kind]
   local high = 1 << t.bits - 1
@@ -54,7 +54,7 @@ end
 -- --- by digits ---------------------------------------------------------------
 
 local function radix_functions(key)
-  -- The bits in which keys differ from the first.
+  -- Collects the bits in which keys differ from the first key.
   local function spread(i, into, from, n, length, high, inf, flip)
     local first, seen = key(from[1], high, inf, flip), 0
     for p = (i - 1) * length + 1, min(i * length, n) do
@@ -74,7 +74,7 @@ local function radix_functions(key)
     end
   end
 
-  -- Counts of a piece and of its row to where its elements go.
+  -- Turns the counts of a piece and of its row into places of its elements.
   local function place(counts, block, totals, row, n)
     local sum = row * n + 1
     for d = 0, DIGITS - 1 do
@@ -98,7 +98,7 @@ local function radix_functions(key)
     end
   end
 
-  -- With the indices of elements; those of the first pass are their places.
+  -- Also moves the indices of elements; in the first pass these are the places.
   local function move_both(i, counts, totals, out, from, n, pieces, length,
                            shift, high, inf, flip, out_at, from_at, is_first)
     local block, row, piece = (i - 1) * DIGITS + 1, (i - 1) // pieces,
@@ -122,7 +122,7 @@ end
 local radix = {integers = radix_functions(key_of_integer),
   reals = radix_functions(key_of_real)}
 
--- Counts of pieces to what is before each in the row; totals of the row.
+-- Turns each piece's count into the count of earlier pieces; totals per row.
 local function place_pieces(digit, row, counts, totals, pieces)
   local sum = 0
   for p = (row - 1) * pieces, row * pieces - 1 do
@@ -134,7 +134,7 @@ local function place_pieces(digit, row, counts, totals, pieces)
   totals[(row - 1) * DIGITS + digit] = sum
 end
 
--- The shifts of the digits in which not all keys agree.
+-- Returns the shifts of the digits in which not all keys agree.
 local function shifts_of(f, from, count, a, ...)
   local list, width, seen = {}, types[a.kind].bits, -1
   if width > 16 then
@@ -148,12 +148,12 @@ local function shifts_of(f, from, count, a, ...)
   for shift = 0, width - 8, 8 do
     if seen >> shift & DIGITS - 1 ~= 0 then list[#list + 1] = shift end
   end
-  -- What is equal must be moved into the result all the same.
+  -- Equal elements must still be moved into the result.
   return #list > 0 and list or {0}
 end
 
--- Sort rows of n elements of a, which is contiguous, into a new array: the
--- elements, or their indices.
+-- Sorts rows of n elements of a, which is contiguous, into a new array of
+-- elements or of their indices.
 local function sort_by_digits(a, n, descending, as_indices)
   local f = types[a.kind].real and radix.reals or radix.integers
   local high, inf, flip = key_arguments(a.kind, descending)
@@ -172,7 +172,7 @@ local function sort_by_digits(a, n, descending, as_indices)
   local out, spare, places, spare_places = bits(into, "sort"), nil, nil, nil
   if as_indices or #shifts > 1 then spare = bits(another(a.kind), "sort") end
   if as_indices then places, spare_places = another "long", another "long" end
-  -- The last pass writes into `out`.
+  -- The last pass must write into `out`.
   if #shifts % 2 == 0 then out, spare = spare, out end
   for pass, shift in ipairs(shifts) do
     program(f.count, "sort_count")(range, counts, from, n, pieces, length,
@@ -199,7 +199,7 @@ local function element_there(from, row, p) return from[row + p] end
 local function place_value(from, row, x) return from[row + x] end
 local function value_itself(_, _, x) return x end
 
--- before(x, y, ...): whether x comes before y.  Rows of values, or of the
+-- before(x, y, ...) returns true if x comes before y.  Rows contain values, or
 -- indices of values in `from`.
 local function merge_functions(before, as_indices)
   local first = as_indices and place_itself or element_there
@@ -224,8 +224,8 @@ local function merge_functions(before, as_indices)
     end
   end
 
-  -- Runs of `width` to runs of twice that.  A work-item writes `length`
-  -- elements: it looks for the places in both runs from which these come.
+  -- Merges runs of `width` into runs of twice that.  A work-item writes
+  -- `length` elements: it searches both runs for the places they come from.
   local function merge(i, out, list, from, n, pieces, length, width, high, inf,
                        flip)
     local row, to = (i - 1) // pieces * n, (i - 1) % pieces * length
@@ -285,7 +285,7 @@ local mergers = {
   end)
 }
 
--- Those of functions of the program's live as long as these do.
+-- Mergers of script functions live as long as the functions.
 local own_mergers = setmetatable({}, {__mode = "k"})
 
 local function own_merger(f)
@@ -323,7 +323,7 @@ local function sort_by_merging(a, n, by, descending, as_indices)
   local length = device.software and LONG or 8 * RUN
   local pieces = (n + length - 1) // length
   local range = items(pieces * (a.size // n), device)
-  -- The program's function gets elements, the others their bits.
+  -- A script's function gets the elements, other comparisons their bits.
   local function open(x)
     if by or as_indices and x ~= a then return (ready(x)) end
     return bits(x, "sort")
@@ -345,7 +345,7 @@ end
 
 -- --- sort, argsort, topk -----------------------------------------------------
 
--- An option of argument n that is true or false.
+-- Checks a boolean option of argument n.
 local function check_flag(o, name, fname, n)
   if o[name] ~= nil and type(o[name]) ~= "boolean" then
     fail("%s: argument %d (options): %s: true or false expected, got %s", fname,
@@ -360,9 +360,8 @@ local function check_function(f, what)
   end
 end
 
--- Raise unless f says whether something is so, of elements of these types on
--- the device of a.  A number, such as a difference or a key, is true to Lua
--- whatever it is.
+-- Raises an error unless f returns a boolean for elements of these types on the
+-- device of a.  Any number, such as a difference or a key, is true in Lua.
 local function check_says(f, what, fname, a, ...)
   local gives, words = core.gives(fname, f, a.device, ...)
   if gives ~= "boolean" then
@@ -371,7 +370,7 @@ local function check_says(f, what, fname, a, ...)
   end
 end
 
--- Elements with dimension d as the last, and the way back.
+-- Returns elements with dimension d moved last, and a function that undoes it.
 local function as_rows(a, d)
   local there, back = {}, {}
   for e = 1, #a.dims do
@@ -384,7 +383,7 @@ local function as_rows(a, d)
   end
 end
 
--- Rows, each sorted: the elements, or their indices.
+-- Returns rows, each sorted: the elements, or their indices.
 local function sorted_rows(rows, by, descending, as_indices)
   local n = rows.dims[#rows.dims]
   if rows.size == 0 then
@@ -397,7 +396,7 @@ local function sorted_rows(rows, by, descending, as_indices)
   return sort_by_digits(rows, n, descending, as_indices)
 end
 
--- A dimension; the last if none is given.
+-- Returns a dimension, by default the last.
 local function last_or(a, d, fname, where)
   return dimension(#a.dims, d == nil and -1 or d, fname, where)
 end
@@ -426,8 +425,8 @@ local function sort_with(fname, as_indices)
   end)
 end
 
--- sort(a [, options]), argsort(a [, options]): dim, descending; by(x, y):
--- whether x comes before y.
+-- sort(a [, options]), argsort(a [, options]): dim, descending, by; by(x, y)
+-- returns true if x comes before y.
 sort_with("sort", false)
 sort_with("argsort", true)
 
@@ -448,7 +447,7 @@ define("topk", function(a, k, o)
   return back(rows:gather(places)), back(places)
 end)
 
--- --- of sorted elements ------------------------------------------------------
+-- --- sorted elements ---------------------------------------------------------
 
 local function mark_new(i, mask, sorted)
   local is_new = 1
@@ -459,8 +458,8 @@ local function mark_new(i, mask, sorted)
   mask[i] = is_new
 end
 
--- unique(a [, options]) -> the elements, sorted, each once; with counts = true
--- also how often each is there.
+-- unique(a [, options]) -> the distinct elements, sorted; with counts = true
+-- also the number of times that each occurs.
 define("unique", function(a, o)
   check(a, 1, "a", "unique")
   o = core.options(o, {"counts"}, "unique", 2)
@@ -502,7 +501,7 @@ end
 local search = {real = search_function(less_real),
   integer = search_function(less_integer), ulong = search_function(ult)}
 
--- The type in which elements are compared: exact where the device can.
+-- Returns the type for comparing elements: exact if the device has one.
 local function common_type(a, kind, fname)
   local s, t = types[a.kind], types[kind]
   if not s.real ~= not t.real and a.device.fp64 and
@@ -515,8 +514,8 @@ local function common_type(a, kind, fname)
   return both
 end
 
--- searchsorted(a, values [, options]) -> where each value can be put so that a
--- stays sorted: before its equals, or behind them with right = true.
+-- searchsorted(a, values [, options]) -> the place to insert each value so that
+-- a stays sorted: before equal elements, or after them with right = true.
 define("searchsorted", function(a, values, o)
   check(a, 1, "a", "searchsorted")
   o = core.options(o, {"right"}, "searchsorted", 3)
@@ -526,7 +525,7 @@ define("searchsorted", function(a, values, o)
       #a.dims)
   end
   if mathtype(values) == "float" and not types[a.kind].real then
-    -- An integer that is as far from all others: nothing is rounded.
+    -- Use an integer that compares the same with all others: no rounding.
     values = core.nearest_whole(a.kind, values, not right) or values
   end
   if type(values) == "number" then
@@ -556,7 +555,7 @@ end)
 
 -- --- histogram ---------------------------------------------------------------
 
--- An element of ulong as a real: they are read as if they were signed.
+-- Converts a ulong element, which is read as signed, to a real.
 local function as_real(v)
   local x = v + 0.0
   if x < 0.0 then x = x + 0x1p64 end
@@ -576,10 +575,9 @@ local function find_bounds(i, lows, highs, from, n, length, wraps)
   lows[i], highs[i] = low, high
 end
 
--- Rounding leads at most to the bin beside the right one, and only within
--- `doubt` of an edge: there, of which -1 - bin takes note, the edges decide.  A
--- piece has two bins more: for what is at the last edge, and for what is
--- outside.
+-- Rounding leads at most to a neighbouring bin, and only within `doubt` of an
+-- edge: then, recorded as -1 - bin, the edges decide.  A piece has two more
+-- bins: for elements at the last edge, and for elements out of range.
 local function bin_counter(value)
   return function(i, counts, from, n, length, bins, low, high, scale, doubt,
                   edges)
@@ -613,7 +611,7 @@ local function bin_counter(value)
   end
 end
 
--- Bounds are reals: an integer beyond 2^53 may be outside of those it made.
+-- Bounds are reals: an integer beyond 2^53 may be outside bounds made from it.
 local count_bins = bin_counter(function(v) return v + 0.0 end)
 local count_unsigned = bin_counter(as_real)
 
@@ -627,8 +625,8 @@ local function add_pieces(i, out, counts, pieces, bins)
   out[i] = sum
 end
 
--- Integers of 8 bits are counted by what they are, which takes half as long as
--- counting the digits of a sort, and these counts by bins.
+-- 8-bit integers are counted by value, which is twice as fast as counting the
+-- digits of a sort; these counts are then added to bins.
 local function count_bytes(i, counts, from, n, length)
   local block = (i - 1) * DIGITS + 1
   for d = block, block + DIGITS - 1 do counts[d] = 0 end
@@ -650,7 +648,7 @@ end
 
 local function finite(v) return v - v == 0 end
 
--- The lowest and the highest element.  Waits.
+-- Returns the lowest and the highest element.  Waits.
 local function bounds_of(a)
   if a.size == 0 then return 0.0, 1.0 end
   local wide = a.device.fp64 and "double" or "float"
@@ -674,13 +672,13 @@ local function bounds_of(a)
   return low, high
 end
 
--- The type of edges: one in which they are far enough from each other.
+-- Returns a type that can represent edges this close together.
 local function edge_type(a, bins, low, high)
   local far = max(-low, low, -high, high) * bins
   local t = types[a.kind]
   local wide = a.device.fp64 and (a.kind == "double" or
     not t.real and t.bits >= 32 or high - low > 0x1p127)
-  local scale = bins / (high - low) -- it is a number of that type, too
+  local scale = bins / (high - low) -- that type must represent it, too
   if not wide and far <= (high - low) * 0x1p20 and scale < 0x1p127 then
     return "float"
   end
@@ -691,7 +689,7 @@ local function edge_type(a, bins, low, high)
 end
 
 -- histogram(a, bins [, options]) -> counts, edges: bins of equal width between
--- low and high, of which the last has its upper edge, too.
+-- low and high; the last bin includes its upper edge.
 define("histogram", function(a, bins, o)
   check(a, 1, "a", "histogram")
   bins = core.check_integer(bins, "histogram", "argument 2 (bins)",
@@ -714,7 +712,7 @@ define("histogram", function(a, bins, o)
       .. "and %s", low, high)
   end
   local kind = edge_type(a, bins, low, high)
-  -- Elements are compared with edges as these are returned.
+  -- Elements are compared with the edges as returned.
   local ends = C.buffer(kind, {low, high}):read()
   low, high = ends[1], ends[2]
   local edges = core.spaced(new(kind, {bins + 1}, nil, a.home), low, high)
@@ -741,7 +739,7 @@ define("histogram", function(a, bins, o)
   local pieces, length = cut(n, a.device, max(4096, bins))
   local private = core.filled_beside(a.home,
     n < 1 << 31 and "int" or "long", pieces * (bins + 2))
-  -- Integers of 32 bits are faster, where elements and places fit.
+  -- 32-bit integers are faster, if elements and places fit.
   local int = max(n, pieces * (bins + 2)) < 1 << 30 and
     core.is_narrow(a.kind) and "int" or "long"
   local scale = bins / (high - low)
@@ -759,7 +757,7 @@ end)
 
 local filters = setmetatable({}, {__mode = "k"})
 
--- A.filter(f, x): the elements for which f(element) is true, in their order.
+-- A.filter(f, x): the elements for which f(element) is true, in order.
 function A.filter(f, x)
   check_function(f, "filter: argument 1 (f)")
   check(x, 2, "x", "filter")
