@@ -1,9 +1,9 @@
 -- array_random.lua - arrays of random numbers.
 -- SPDX-License-Identifier: MIT
 --
--- Philox makes four words of 32 bits from a seed and a counter
--- (lze.work.random).  A call takes as many counters as it needs, behind those
--- of the calls before it, so that its numbers depend on nothing else.
+-- Philox makes four 32-bit words from a seed and a counter (lze.work.random).
+-- A call uses as many counters as it needs, starting after earlier calls, so
+-- its numbers depend on nothing else.
 
 local core = ...
 local A, fail, types = core.A, core.fail, core.types
@@ -13,19 +13,20 @@ local concat, format = table.concat, string.format
 
 local FIRST_SEED <const> = 0
 
--- Bits of a mantissa: as many a random number of the type has.
+-- Bits of a mantissa, which a random number of the type has, too.
 local mantissa = {half = 11, bfloat16 = 8, float = 24, double = 53}
 
 local seed, counter = FIRST_SEED, 0
 
--- A.seed(n): what comes is what came after the last A.seed(n).
+-- A.seed(n): the same numbers follow each A.seed(n).
 function A.seed(n)
   n = core.check_integer(n, "seed", "argument 1 (n)", "an integer")
   seed, counter = n, 0
 end
 
--- Texts of the numbers that a block of words a, b, c, d gives.  Box and Muller
--- make two normal ones of two; the logarithm's is not 0.
+-- Texts of the numbers made from a block of words a, b, c, d.  The Box-Muller
+-- transform makes two normal numbers from two words; its logarithm's argument
+-- is never 0.
 local texts = {
   rand = {
     narrow = {"(a >> shift) * unit", "(b >> shift) * unit",
@@ -47,8 +48,8 @@ local texts = {
 local arguments = {rand = "shift, unit", randn = "shift, unit",
   randint = "low, span"}
 
--- whole: the upper half of the product of 64 random bits and the span, of which
--- 0 stands for 2^64.
+-- whole: the upper half of the product of 64 random bits and the span; a span
+-- of 0 means 2^64.
 local prelude = [[
 local math, random = ...
 local function normal(word, shift, unit)
@@ -110,21 +111,21 @@ local function reals(op, shape, o)
   return a, kind == "double" and "wide" or "narrow"
 end
 
--- A.rand(shape [, options]): from 0 on, below 1.
+-- A.rand(shape [, options]): uniform numbers, at least 0 and below 1.
 function A.rand(shape, o)
   local a, width = reals("rand", shape, o)
   local bits = mantissa[a.kind]
   return draw("rand", width, a, 32 - bits, 2.0 ^ -bits)
 end
 
--- A.randn(shape [, options]): normal, of mean 0 and deviation 1.
+-- A.randn(shape [, options]): normal numbers, mean 0 and standard deviation 1.
 function A.randn(shape, o)
   local a, width = reals("randn", shape, o)
   local bits = width == "wide" and 53 or 24
   return draw("randn", width, a, width == "wide" and 11 or 8, 2.0 ^ -bits)
 end
 
--- The least and the greatest integer of a type that it tells from others.
+-- Returns the bounds of the integers that a type represents exactly.
 local function range_of(kind)
   local t = types[kind]
   if t.real then return -(1 << mantissa[kind]), 1 << mantissa[kind] end
@@ -135,7 +136,8 @@ local function range_of(kind)
   return 0, (1 << t.bits) - 1
 end
 
--- A.randint(shape, low, high [, options]): integers, both ends among them.
+-- A.randint(shape, low, high [, options]): integers from low to high,
+-- inclusive.
 function A.randint(shape, low, high, o)
   shape = core.check_shape(shape, "randint", 1)
   local kind, device = core.option_type(o, "randint", 4, "long")

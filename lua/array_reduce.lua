@@ -1,11 +1,11 @@
 -- array_reduce.lua - reductions and scans of arrays.
 -- SPDX-License-Identifier: MIT
 --
--- An array is taken as outer * n * inner elements, row-major, and n is what is
--- reduced.  A work-item reduces a chunk of a row (inner is 1), or of adjacent
--- columns; what the chunks come to is reduced likewise until one is left.  How
--- elements are put together follows from the sizes only, so the bits are the
--- same in groups of any size and in each run.
+-- An array has outer * n * inner elements, row-major, and is reduced over n.  A
+-- work-item reduces a chunk of a row (if inner is 1), or of adjacent columns;
+-- the results of the chunks are reduced in the same way until one is left.  The
+-- order of merging depends on the sizes only, so the bits are the same in
+-- groups of any size and in each run.
 
 local core = ...
 local A, C, X, new, ready, define = core.A, core.C, core.X, core.new,
@@ -22,9 +22,9 @@ local BLOCK <const> = 512  -- elements that become LANES results
 local CHUNK <const> = 4096 -- elements of a row
 local ROWS <const> = 64    -- elements of a column
 local STEPS <const> = 8    -- elements of a scan
-local RUN <const> = 4      -- of these that wait for each other
+local RUN <const> = 4      -- steps in a dependency chain
 local AHEAD <const> = 64   -- elements of an expression that are computed before
-                           -- they are put together: compilers vectorise that
+                           -- they are merged: compilers vectorise that
 
 local check = core.check_numbers
 
@@ -32,8 +32,8 @@ local check = core.check_numbers
 
 -- An operation has a map of an element X (P is the place of its row or column),
 -- a merge of two results A and B, the result of no elements, and a finish of
--- the last result V.  f is a script's function; times 1 needs a number, so that
--- one that gives something else is refused.
+-- the last result V.  f is a script's function; its result is multiplied by 1
+-- so that anything but a number is refused.
 local prelude = [[
 local math, given, element, private_array = ...
 local function f(a, b) return given(a, b) * 1 end
@@ -77,8 +77,8 @@ local function each_lane(add, text, lanes)
   for l = 1, lanes do add("%s", (text:gsub("@", l))) end
 end
 
--- The element of x at a place; x is a buffer, the name of an array, or an
--- expression that is computed as it is read: what X.operand gives.
+-- Returns the text of the element of x at a place; x is a buffer, the name of
+-- an array, or an expression from X.operand that is computed as it is read.
 local function read(x, place)
   if type(x) == "string" then return format("%s[%s]", x, place) end
   if type(x) ~= "table" then return format("x[%s]", place) end
@@ -89,7 +89,7 @@ local function parameters_of(x)
   return type(x) == "table" and x.entry.parameters or "x"
 end
 
--- Put elements behind the places `place` into a1 .. aN.
+-- Merges the elements after the places `place` into a1 .. aN.
 local function step(add, op, x, place, list, lanes)
   local element = fill_in(op.map, {X = "x@", P = list})
   each_lane(add, "local x@ = " .. read(x, place .. " + @"), lanes)
@@ -102,7 +102,7 @@ local function declare_ahead(add, x, n)
   end
 end
 
--- i is a chunk of a row.
+-- Work-item i reduces a chunk of a row.
 local function row_text(op, x)
   local lines, add = writer()
   add("local row = (i - 1) // chunks")
@@ -143,7 +143,8 @@ local function row_text(op, x)
   return concat(lines, "\n")
 end
 
--- i is LANES columns of a chunk of rows; `columns` writes what so many do.
+-- Work-item i has LANES columns of a chunk of rows; `columns` writes the text
+-- for a number of columns.
 local function each_column(add, columns)
   add("local blocks = (inner + %d) // %d", LANES - 1, LANES)
   add("local q = (i - 1) // blocks")
@@ -184,12 +185,12 @@ local function column_text(op, x)
   return concat(lines, "\n")
 end
 
--- Kernels by what they compute and the types of their buffers; those of a
--- script's functions by the function first.
+-- Kernels by what they compute and the types of their buffers; kernels of
+-- script functions are found by the function first.
 local kernels = {}
 local own = setmetatable({}, {__mode = "k"})
 
--- The kernel of a key; make_text(op, x) is its body where there is none yet.
+-- Returns the kernel of a key; make_text(op, x) writes its body if it is new.
 local function kernel_of(name, key, parameters, make_text, op, x)
   local list, entry = kernels, type(x) == "table" and x.entry
   if entry then
@@ -212,7 +213,7 @@ local function kernel_of(name, key, parameters, make_text, op, x)
   return k
 end
 
--- Launch a kernel that writes `out`, reads x and has other arguments.
+-- Launches a kernel that writes `out`, reads x and has other arguments.
 local function launch(k, items, x, out, ...)
   if type(x) ~= "table" then
     k(items, out, x, ...)
@@ -224,7 +225,7 @@ end
 
 -- --- reductions --------------------------------------------------------------
 
--- An operation like another.
+-- Returns a copy of an operation with some changes.
 local function like(op, changes)
   for key, v in next, op do
     if changes[key] == nil then changes[key] = v end
@@ -232,19 +233,19 @@ local function like(op, changes)
   return changes
 end
 
--- How many chunks n elements are.
+-- Returns the number of chunks of n elements.
 local function chunks_of(n, inner)
   local size = inner == 1 and CHUNK or ROWS
   return (n + size - 1) // size
 end
 
--- Work-items for one chunk of a row or of all columns.
+-- Returns the work-items for one chunk of a row or of all columns.
 local function items_of(inner)
   return inner == 1 and 1 or (inner + LANES - 1) // LANES
 end
 
--- Reduce the chunks of x, outer * n * inner elements, into out.  centres are of
--- rows or columns; count is for op's finish.
+-- Reduces the chunks of x, outer * n * inner elements, into out.  `centres` has
+-- a value for each row or column; `count` is for op's finish.
 local function reduce_chunks(op, x, outer, n, inner, out, count, centres)
   local chunks = chunks_of(n, inner)
   local key = concat({inner == 1 and "r" or "c", op.map, op.merge, op.none,
@@ -260,7 +261,7 @@ local function reduce_chunks(op, x, outer, n, inner, out, count, centres)
   end
 end
 
--- Reduce x into a buffer; what is in between is of type `kind`.
+-- Reduces x into a buffer; intermediate results have the type `kind`.
 local function fold(op, x, outer, n, inner, into, kind, centres)
   local count = n
   local finishes = op.finish ~= "V" or into.type ~= kind
@@ -279,8 +280,9 @@ local function fold(op, x, outer, n, inner, into, kind, centres)
   reduce_chunks(op, x, outer, n, inner, into, count, centres)
 end
 
--- What a reduction is over: the sizes before, of and behind the dimension, and
--- the shape of the result.  Its options are argument 2, if no place is given.
+-- Returns the extent of a reduction: the sizes before, of and after the
+-- dimension, and the shape of the result.  Its options are argument `place`, by
+-- default 2.
 local function extent(a, o, name, place, where)
   o = options(o, {"dim", "keep"}, name, place or 2)
   if o.keep ~= nil and type(o.keep) ~= "boolean" then
@@ -303,7 +305,7 @@ local function extent(a, o, name, place, where)
   return outer, a.dims[dim], inner, shape
 end
 
--- The result of no elements, where there is one.
+-- Returns the result of no elements, if it is defined.
 local function nothing(into, value, name, a)
   if value == nil and into.size > 0 then
     fail("%s: argument 1 (a): shape %s has no elements to choose from", name,
@@ -313,7 +315,7 @@ local function nothing(into, value, name, a)
   return into
 end
 
--- The type in which results of elements of a type are put together.
+-- Returns the type in which elements of a type are merged.
 local function wide(kind)
   if not types[kind].real then return "long" end
   return types[kind].bits == 16 and "float" or kind
@@ -321,10 +323,10 @@ end
 
 local function real(kind) return types[kind].real and kind or "float" end
 
--- X as a real; only those of ulong are not what a kernel takes them for.
+-- Returns the text of X as a real; kernels read only ulong differently.
 local function real_of(kind) return kind == "ulong" and "real(X)" or "X" end
 
--- The type of the results in between, by name of the reduction and the array.
+-- Types of intermediate results, by the name of the reduction and the array.
 local middle_types = {}
 
 function core.first_type(a, name)
@@ -339,8 +341,8 @@ function core.first_type(a, name)
   return middle(a.kind, a)
 end
 
--- Call f with an array's elements: a buffer, or what is computed as it is read;
--- how is as X.operand has it.
+-- Calls f with an array's elements: a buffer, or an expression that is computed
+-- as it is read; X.operand describes `how`.
 local function with_elements(a, name, how, f)
   local x = X.operand(a, name, core.first_type(a, name), how)
   if x then
@@ -351,8 +353,8 @@ local function with_elements(a, name, how, f)
   f(ready(a))
 end
 
--- Reduce an array as its options say; result is the type of the result, and by
--- what reduces its elements into a buffer.
+-- Reduces an array according to its options.  `result` is the type of the
+-- result, `by` the function that reduces its elements into a buffer.
 local function reduce_by(by, op, a, o, result, mask, how)
   core.needs_double(op.name, a.kind, a)
   local outer, n, inner, shape = extent(a, o, op.name)
@@ -402,19 +404,18 @@ end
 
 local nan = 0.0 / 0.0
 
--- Sums of so many integers may need more than 64 bits: those of their upper and
--- of their lower halves do not.
+-- Returns true if the sum of n integers may overflow 64 bits; the sums of their
+-- upper and of their lower halves do not.
 local function needs_halves(kind, n)
   return not types[kind].real and n > 1 << 63 - types[kind].bits
 end
 
--- What makes elements integers without a sign: F in texts.
+-- Returns the bits to flip to make elements unsigned: F in texts.
 local function flip_of(kind)
   return types[kind].signed and "(1 << 63)" or "0"
 end
 
--- The mean of list i is whole + rest / count, where rest is at most a half of
--- count.
+-- The mean of list i is whole + rest / count; rest is at most count / 2.
 local function halves_text(op)
   return fill_in([[
 local h, l = high[i] + (low[i] >> 32), low[i] & 0xffffffff
@@ -426,7 +427,7 @@ local rest = l - r * count - count // 2
 ]], {F = flip_of(op.kind)}) .. op.result
 end
 
--- Write op's result for the means of integers into a buffer, by halves.
+-- Writes op's result for the means of integers into a buffer, by halves.
 local function fold_halves(op, x, outer, n, inner, into)
   local flip = flip_of(op.kind)
   local function half(map)
@@ -458,7 +459,7 @@ define("mean", function(a, o)
       {X = "whole"})})}), a, o, real(a.kind))
 end)
 
--- The mean of the squares of what elements are off their mean.
+-- Computes the mean squared distance of elements from their mean.
 local function fold_squares(op, x, outer, n, inner, into, kind)
   local halves = needs_halves(op.kind, n)
   local centre = like(sum, {name = op.name, kind = op.kind})
@@ -466,7 +467,7 @@ local function fold_squares(op, x, outer, n, inner, into, kind)
     op.map, centre.finish = "square(X - c[P])", "V / count"
   elseif halves then
     centre.result = "out[2 * i - 1], out[2 * i] = whole, rest"
-    -- Sums of these squares may be more than a float has.
+    -- The sum of these squares may overflow a float.
     op.map = fill_in("square((difference(X ~ F, c[2 * P - 1] ~ F) - " ..
       "c[2 * P] / count) * 0x1p-32)", {F = flip_of(op.kind)})
     op.finish = op.finish .. (op.name == "var" and " * 0x1p64" or " * 0x1p32")
@@ -491,7 +492,7 @@ end
 
 -- --- least and greatest ------------------------------------------------------
 
--- The least or greatest integer of a type, as text: what elements hold.
+-- Returns the least or greatest integer of a type, as a text for kernels.
 local function bound(kind, greatest)
   local t = types[kind]
   if not t.signed then
@@ -503,7 +504,7 @@ local function bound(kind, greatest)
   return format("%d", greatest and half - 1 or -half)
 end
 
--- min or max of a type; better is whether v comes before best.
+-- Returns min or max of a type; `better` is true if v precedes best.
 local function extreme(name, kind)
   local greatest = name == "max"
   local op = {name = name, map = "X", finish = "V",
@@ -519,7 +520,7 @@ local function extreme(name, kind)
     op.better = greatest and "math.ult(best, v)" or "math.ult(v, best)"
     op.merge = greatest and "(math.ult(A, B) and B or A)" or
       "(math.ult(B, A) and B or A)"
-  elseif kind == "long" then -- the faster of two ways
+  elseif kind == "long" then -- the faster of two forms
     op.merge = greatest and "(B > A and B or A)" or "(B < A and B or A)"
   end
   return op
@@ -535,8 +536,8 @@ for _, name in ipairs {"min", "max"} do
   end
 end
 
--- i is a result: where the first element is that the best of its chunk came
--- from.  NaN is before all others.
+-- Result i is the first place of the element that won its best chunk.  NaN
+-- precedes all others.
 local function place_text(op, x)
   return (([[
 local o = (i - 1) // inner
@@ -592,7 +593,7 @@ define("norm", function(a, o)
   return reduce(op, a, o, real(a.kind))
 end)
 
--- The sum of a product that is not rounded in between.
+-- A sum of products that are not rounded before they are added.
 local dot = like(sum, {name = "dot"})
 middle_types.dot = wide
 define("dot", function(a, b)
@@ -618,8 +619,8 @@ end)
 
 -- --- scans -------------------------------------------------------------------
 
--- i is a chunk of a row, before which there is off[i].  init is what a script's
--- function starts from.
+-- Work-item i scans a chunk of a row; off[i] is the result of the chunks
+-- before.  init is the initial value of a script's function.
 local function scan_row_text(op)
   local lines, add = writer()
   add("local row = (i - 1) // chunks")
@@ -628,8 +629,8 @@ local function scan_row_text(op)
   add("local v = %s", op.none)
   add("if chunks > 1 then v = off[i] end")
   if not op.f then
-    -- The chunk's own result w grows from nothing, so that errors stay small,
-    -- and waits for one of the steps only.
+    -- The chunk's own result w starts empty, so that errors stay small, and
+    -- depends on only one of the steps.
     add("local base, w = v, %s", op.none)
     add("while j + %d <= last do", STEPS)
     each_lane(add, "local a@ = x[j + @]", STEPS)
@@ -673,9 +674,10 @@ local function scan_column_text(op)
   return concat(lines, "\n")
 end
 
--- i is a row or column: off is what comes before each of its chunks.  Chunks
--- are put together by 64 first, so that errors stay small.  One loop that asks
--- whether 64 are over ends LLVM 18, which "did not reach a fixpoint".
+-- Work-item i has a row or column: off receives the result before each of its
+-- chunks.  Chunks are first merged by 64, so that errors stay small.  A single
+-- loop that tests for the 64th chunk crashes LLVM 18, which "did not reach a
+-- fixpoint".
 local function offset_text(op)
   return (([[
 local o = (i - 1) // inner
@@ -699,7 +701,7 @@ end]]):gsub("NONE", op.none):gsub("MERGE_V", merge(op, "v", "e"))
     :gsub("MERGE_BASE", merge(op, "base", "v")))
 end
 
--- Reduce the chunks of x by a script's function; the last one from init on.
+-- Reduces the chunks of x by a script's function; the last one starts at init.
 local function fold_text()
   return [[
 local q = (i - 1) // inner
@@ -736,8 +738,8 @@ local function fold_chunks(op, x, outer, n, inner, out, last)
     inner == 1 and CHUNK or ROWS, op.init, last and 1 or 0)
 end
 
--- Scan x, a buffer of outer * n * inner elements, into a buffer; what is in
--- between is of type `kind`.
+-- Scans x, a buffer of outer * n * inner elements, into a buffer; intermediate
+-- results have the type `kind`.
 local function scan(op, x, outer, n, inner, into, kind)
   local chunks, init = chunks_of(n, inner), op.init or 0
   local off = beside(into, kind, chunks > 1 and outer * chunks * inner or 1)
@@ -789,10 +791,10 @@ for name, chosen in next, {cummax = "max", cummin = "min"} do
   end)
 end
 
--- --- functions of scripts ----------------------------------------------------
+-- --- script functions --------------------------------------------------------
 
--- Arguments of reduce and scan: the operation, and the types of results and of
--- those in between.
+-- Checks the arguments of reduce and scan; returns the operation, and the types
+-- of results and of intermediate results.
 local function own_operation(name, f, init, x)
   if type(f) ~= "function" then
     fail("%s: argument 1 (f): function expected, got %s", name, C.describe(f))
@@ -822,7 +824,7 @@ local function own_operation(name, f, init, x)
     result, kind
 end
 
--- A.reduce(f, init, x [, options]): f(a, b) is associative.
+-- A.reduce(f, init, x [, options]): f(a, b) must be associative.
 function A.reduce(f, init, x, o)
   local op, result, kind = own_operation("reduce", f, init, x)
   local outer, n, inner, shape = extent(x, o, "reduce", 4,
@@ -841,7 +843,7 @@ function A.reduce(f, init, x, o)
   return into
 end
 
--- A.scan(f, init, x): f of all elements so far, from init on.
+-- A.scan(f, init, x): f of all elements so far, starting at init.
 function A.scan(f, init, x)
   local op, result, kind = own_operation("scan", f, init, x)
   local into = new(result, {x.size}, nil, x.home)

@@ -7,14 +7,14 @@ local ipairs, type = ipairs, type
 local concat, format, mathtype, rep = table.concat, string.format, math.type,
   string.rep
 
-local limit = 1000 -- elements that are all shown
-local width = 75   -- of a line, if it can be
-local places = 8   -- behind the point, at most
+local limit = 1000 -- arrays with at most this many elements are shown in full
+local width = 75   -- of a line, if possible
+local places = 8   -- after the point, at most
 
 -- Bits of a mantissa, by the scalar type.
 local mantissa = {half = 11, bfloat16 = 8, float = 24, double = 53}
 
--- The least positive number of such types.
+-- The least positive number of these types.
 local least = {[11] = 2 ^ -24, [8] = 2 ^ -133, [24] = 2 ^ -149}
 
 local function rounded(v, bits)
@@ -27,8 +27,8 @@ local function rounded(v, bits)
   return c - (c - v)
 end
 
--- The digits of a positive real and its exponent, d.ddde±xx: as few as tell it
--- from its type's other values, no more than `most` behind the point.
+-- Returns the fewest digits that identify a positive real among its type's
+-- values, and its exponent, d.ddde±xx; at most `most` after the point.
 local function shortest(v, bits, most)
   for n = 0, most - 1 do
     local text = format("%." .. n .. "e", v)
@@ -37,7 +37,7 @@ local function shortest(v, bits, most)
   return point(format("%." .. most .. "e", v))
 end
 
--- The text of a real with a point: what is before and what is behind it.
+-- Splits the text of a real at its point.
 local function positional(v, bits)
   local text = shortest(v, bits, 16)
   local e = text:match "e(.*)$" + 0
@@ -49,21 +49,21 @@ local function positional(v, bits)
   return whole, part:match "^(%d.-)0*$"
 end
 
--- How many digits behind the point tell a real, with an exponent, from its
--- type's other values: at least one.
+-- Returns the number of digits after the point that identify a real, written
+-- with an exponent, among its type's values: at least one.
 local function decimals(v, bits)
   return math.max(1, #shortest(v, bits, places):match "^%d%.?(%d*)e")
 end
 
--- The text of a real with an exponent: what is before the point, so many digits
--- behind it, and the exponent.
+-- Splits the text of a real with an exponent: the digit before the point,
+-- `digits` digits after it, and the exponent.
 local function scientific(v, digits)
   return point(format("%." .. digits .. "e", v)):match "^(%d)%.(%d*)e(.*)$"
 end
 
 local function finite(v) return v - v == 0 end
 
--- The texts of reals, of one width, the points below each other.
+-- Returns texts of reals, of one width, with aligned points.
 local function reals(values, bits)
   local high, low = 0, math.huge
   for _, v in ipairs(values) do
@@ -110,7 +110,7 @@ local function reals(values, bits)
   return texts
 end
 
--- The text of an integer, as an element of ulong if it is `unsigned`.
+-- Returns the text of an integer, as a ulong element if `unsigned`.
 function core.integer_text(v, unsigned)
   if mathtype(v) ~= "integer" or v >= 0 or not unsigned then
     return format("%d", v)
@@ -119,7 +119,7 @@ function core.integer_text(v, unsigned)
   return format("%d%d", q, v - q * 10)
 end
 
--- Texts of one width for values of an element type.
+-- Returns texts of one width for values of an element type.
 local function texts_of(values, kind)
   local scalar = kind:match "^bfloat16" or kind:match "^%a+"
   local texts = {}
@@ -149,12 +149,12 @@ local function texts_of(values, kind)
   return texts
 end
 
--- How many are shown at each end of a dimension that is cut.
+-- Returns the number of places shown at each end of a long dimension.
 local function edge(rank)
   return rank <= 3 and 3 or rank == 4 and 2 or 1
 end
 
--- The places that are shown, from 1, of a dimension; 0 stands for the gap.
+-- Returns the places of a dimension to show, from 1; 0 stands for the gap.
 local function shown(size, cut, ends)
   local list = {}
   if not cut or size <= 2 * ends then
@@ -167,13 +167,13 @@ local function shown(size, cut, ends)
   return list
 end
 
--- The elements of an array in brackets.  `read(place)` gives the element at a
--- place, counted from 0 by the strides.
+-- Returns the elements of an array in brackets.  `read(place)` returns the
+-- element at a place, counted from 0 by the strides.
 local function elements(kind, shape, strides, read)
   local rank, n = #shape, 1
   for _, size in ipairs(shape) do
     if size == 0 then return rep("[", rank) .. rep("]", rank) end
-    -- More than can be counted are many.
+    -- Stop before the count overflows.
     n = n > limit and n or n * size
   end
   local lists, values = {}, {}
@@ -189,7 +189,7 @@ local function elements(kind, shape, strides, read)
   end
   gather(1, 0)
   local texts, next_text = texts_of(values, kind), 0
-  -- The lines of dimension d, all but the first indented.
+  -- Returns the lines of dimension d, all but the first indented.
   local function lay(d)
     if d > rank then
       next_text = next_text + 1
@@ -225,14 +225,14 @@ local function text(a)
   return elements(a.kind, a.dims, a.stride, read)
 end
 
--- What is shown of an array whose elements are not there.
+-- Describes an array without its elements.
 local function without(a, head, why)
   local hint = #a.dims == 0 and "; a:item() gives the number" or ""
   return format("%s (%s%s)", head, why, hint)
 end
 
--- tostring of an array.  print waits for the elements; anything else shows what
--- is there already, and never raises.
+-- tostring of an array.  print waits for the elements; any other caller gets
+-- what is already computed, without errors.
 core.meta.__tostring = function(a)
   local head = format("array: %s%s %s", a.kind, a.mask and " mask" or "",
     core.shape_text(a.dims))

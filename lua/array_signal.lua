@@ -31,13 +31,13 @@ end
 
 -- --- convolutions ------------------------------------------------------------
 
--- A work-item has so many sums of a row, side by side, in registers.
+-- Sums of a row that a work-item has side by side in registers.
 local TILE <const> = 8
 local BLOCK <const> = 512
 
--- step: whether these are apart in what is read.  Those behind the last column
--- are it once more.  After BLOCK products or more the sums are added to others,
--- as those of mm are.
+-- step: true if the inputs of adjacent sums are not adjacent.  Sums beyond the
+-- last column repeat it.  After BLOCK or more products the sums are added to
+-- other sums, as in mm.
 local function conv_text(zero, sum, step)
   local lines = {"local math, fma = ...",
     "return function(j, i, z, r, x, k, rows, columns, height, width, down, "
@@ -80,8 +80,8 @@ local function conv_kernel(whole, step)
     whole and "S + w * X" or "fma(w, X, S)", step))
 end
 
--- Numbers for rows and columns: one number is for both, or of conv1d, whose
--- array is one row, for columns.
+-- Returns numbers for rows and columns: one number is used for both, or in
+-- conv1d, whose array is one row, for columns.
 local function pair(v, least, otherwise, name, fname, rank)
   if v == nil then v = otherwise end
   local given = type(v) == "table" and v or
@@ -138,8 +138,8 @@ local function convolve(a, k, o, fname, rank)
   local lead = {unpack(a.dims, 1, last - rank)}
   local count = product(lead)
   if count == 0 then return new(kind, shape, nil, a.home) end
-  -- Tiles are full: what those of adjacent sums read behind the last column is
-  -- there, too.
+  -- Tiles are full: the input of their sums beyond the last column must exist,
+  -- too.
   local wide = step > 1 and width + 2 * before or
     up(columns, TILE) - 1 + kcolumns
   local x = a
@@ -161,8 +161,8 @@ local function convolve(a, k, o, fname, rank)
 end
 
 -- a:conv1d(kernel [, options]), a:conv2d(kernel [, options]): sums of products
--- with a kernel that is moved over the last one or two dimensions, and not
--- turned round.
+-- with a kernel that is moved over the last one or two dimensions, without
+-- flipping it.
 define("conv1d", function(a, k, o) return convolve(a, k, o, "conv1d", 1) end)
 define("conv2d", function(a, k, o) return convolve(a, k, o, "conv2d", 2) end)
 
@@ -170,7 +170,7 @@ define("conv2d", function(a, k, o) return convolve(a, k, o, "conv2d", 2) end)
 
 local scalars = {float2 = "float", double2 = "double"}
 
--- The parts of a complex array, in a further dimension, sharing its elements.
+-- Returns the parts of a complex array in another dimension; shares elements.
 local function parts(z)
   local shape, strides = {unpack(z.dims)}, {}
   for d = 1, #shape do strides[d] = z.stride[d] * 2 end
@@ -179,8 +179,8 @@ local function parts(z)
     strides)
 end
 
--- A new array whose last dimension holds the parts as a complex one,
--- which is what in errors.
+-- Returns a new complex array from an array whose last dimension has the parts;
+-- `what` names it in errors.
 local function join(x, what)
   local kind = x.kind .. "2"
   if x.dims[#x.dims] ~= 2 then
@@ -196,12 +196,12 @@ end
 -- --- Fourier transforms ------------------------------------------------------
 
 -- A transform takes passes (Stockham's), each of which combines as many parts
--- as its radix, and ends with its elements in their places.  With a factor
--- other than these radices, Bluestein's convolution of a power of two does it.
+-- as its radix, and ends with its elements in order.  If n has a factor other
+-- than these radices, Bluestein's convolution of a power of two is used.
 local radices = {4, 2, 3, 5, 7}
 
--- One butterfly: m is the product of the radices of the passes before.  sign is
--- 1 forwards and -1 backwards.
+-- One butterfly: m is the product of the radices of the earlier passes.  sign
+-- is 1 forwards and -1 backwards.
 local function pass_text(radix)
   local lines = {"return function(j, line, y, x, table, n, m, sign, scale)",
     format("  local k, q, step = (j - 1) %% m, n // %d, n // (m * %d)", radix,
@@ -267,8 +267,8 @@ local function pass_text(radix)
   return concat(lines, "\n")
 end
 
--- exp(-2 pi i q / n) for q from 0: the product of a coarse one and a fine one,
--- from which 1 is subtracted, so that little is lost.
+-- exp(-2 pi i q / n) for q from 0: the product of a coarse factor and a fine
+-- one, from which 1 is subtracted to retain precision.
 local table_text = [[
 return function(i, out, coarse, fine, size)
   local c, f = (i - 1) // size * 2 + 1, (i - 1) % size * 2 + 1
@@ -277,8 +277,8 @@ return function(i, out, coarse, fine, size)
   out[i * 2] = ci + (cr * fi + ci * fr)
 end]]
 
--- Bluestein's: exp(pi i q^2 / n), q from 0, the same backwards from the end,
--- and zeros between.
+-- Bluestein's factors: exp(pi i q^2 / n), q from 0, the same backwards from the
+-- end, and zeros between.
 local chirp_text = [[
 return function(i, out, table, n, size)
   local q, re, im = math.min(i - 1, size - i + 1), 0.0, 0.0
@@ -289,7 +289,7 @@ return function(i, out, table, n, size)
   out[i * 2 - 1], out[i * 2] = re, im
 end]]
 
--- Rows of x, element by element times factors, filled up with zeros or cut.
+-- Rows of x, element by element times factors, padded with zeros or cut.
 local times_text = [[
 return function(i, line, y, x, by, xsize, ysize, count, sign)
   local re, im = 0.0, 0.0
@@ -341,8 +341,8 @@ end
 
 local transform
 
--- What transforms of a length need: the radices and a table, or the power of
--- two of Bluestein's convolution and the spectrum that it multiplies with.
+-- Returns a plan for transforms of a length: the radices and a table, or the
+-- power of two for Bluestein's convolution and the spectrum to multiply by.
 local function make_plan(home, kind, n)
   local plan = {kind = kind, n = n, device = home.device,
     context = home.context, radices = {}}
@@ -368,10 +368,10 @@ local function make_plan(home, kind, n)
   return plan
 end
 
--- The plans used last, the newest first.
+-- The most recently used plans, the newest first.
 local plans, MOST_PLANS <const> = {}, 8
 
--- That of a context which was closed is not found again.
+-- Plans of a closed context are not found again.
 local function plan_for(home, kind, n)
   local device, context = home.device, home.context
   for i, plan in ipairs(plans) do
@@ -388,7 +388,7 @@ local function plan_for(home, kind, n)
   return plan
 end
 
--- Transform lines of x into y, which are different.
+-- Transforms lines of x into y, which must differ from x.
 function transform(plan, y, x, lines, sign, scale)
   local n, kind = plan.n, plan.kind
   local count = #plan.radices
@@ -415,7 +415,7 @@ function transform(plan, y, x, lines, sign, scale)
   end
 end
 
--- The array with the dimension to transform as its last, and which that is.
+-- Returns the array with the dimension to transform last, and its number.
 local function turned(a, o, fname)
   local rank = #core.check(a, 1, "a", fname).dims
   if rank == 0 then
@@ -441,7 +441,7 @@ local function turned_back(a, d)
   return core.contiguous(a:permute(order))
 end
 
--- The numbers of a real or complex array as pairs of float or double.
+-- Returns the numbers of a real or complex array as pairs of float or double.
 local function pairs_of(a, fname)
   local kind = scalars[a.kind]
   if not kind and not types[a.kind] then
@@ -462,7 +462,7 @@ local function pairs_of(a, fname)
   return x.flat, kind
 end
 
--- The array with the dimension to transform as its last, its size and place.
+-- Returns the array with the dimension to transform last, its size and number.
 local function input(a, o, fname)
   local d
   a, d = turned(a, o, fname)
@@ -473,7 +473,7 @@ local function input(a, o, fname)
   return a, n, d
 end
 
--- Transform pairs in lines of n into such of an array of a shape.
+-- Transforms pairs in lines of n into a complex array of a shape.
 local function fourier(x, kind, shape, n, sign)
   local y = new(kind .. "2", shape, nil, x)
   if y.size > 0 then
@@ -483,7 +483,7 @@ local function fourier(x, kind, shape, n, sign)
   return y
 end
 
--- The first elements of the lines of a contiguous array.
+-- Returns the first elements of the lines of a contiguous array.
 local function cut(a, size)
   local shape = {unpack(a.dims)}
   shape[#shape] = size
@@ -491,7 +491,7 @@ local function cut(a, size)
 end
 
 -- a:fft([options]), a:ifft([options]): of real or complex numbers, along the
--- last dimension or dim; fft has no factor, ifft 1 / n.
+-- last dimension or dim; fft does not scale, ifft scales by 1 / n.
 for name, sign in next, {fft = 1, ifft = -1} do
   define(name, function(a, o)
     o = core.options(o, {"dim"}, name, 2)
@@ -502,8 +502,8 @@ for name, sign in next, {fft = 1, ifft = -1} do
   end)
 end
 
--- a:rfft([options]): the first n // 2 + 1 elements of the transform of reals,
--- of which the others are mirror images.
+-- a:rfft([options]): the first n // 2 + 1 elements of the transform of reals;
+-- the others are mirror images.
 define("rfft", function(a, o)
   o = core.options(o, {"dim"}, "rfft", 2)
   local n, d, x, kind
@@ -517,7 +517,7 @@ define("rfft", function(a, o)
   return core.contiguous(turned_back(cut(y, n // 2 + 1), d))
 end)
 
--- a:irfft([options]): the n reals whose rfft it is; n is even when not given.
+-- a:irfft([options]): the n reals whose rfft is a; n is even by default.
 define("irfft", function(a, o)
   o = core.options(o, {"dim", "n"}, "irfft", 2)
   local half, d, x, kind
@@ -541,5 +541,5 @@ define("irfft", function(a, o)
   return core.contiguous(turned_back(array_over(y.base, 0, shape, strides), d))
 end)
 
--- What array.lua needs of complex arrays.
+-- Exports for array.lua.
 core.scalars, core.parts, core.join = scalars, parts, join

@@ -1,11 +1,11 @@
 -- batch.lua - a graph's tasks on parts of their buffers, for devices whose
--- memory is smaller than these.
+-- memory is smaller than the buffers.
 -- SPDX-License-Identifier: MIT
 
 local C = ...
 local format, ipairs = string.format, ipairs
 
--- The one number that is the range of a task.
+-- Returns the one number that is the range of a task.
 local function range(task, refuse)
   local r = task[2]
   if type(r) ~= "table" then return r end
@@ -16,7 +16,7 @@ local function range(task, refuse)
   return r[1]
 end
 
--- The share of a buffer's elements, which other buffers may have, too.
+-- Returns the share of a buffer's elements, which other buffers may use, too.
 local function share_of(shares, x, address, count)
   for _, s in ipairs(shares) do
     if s.address == address and s.count == count and s[1].type == x.type then
@@ -25,10 +25,10 @@ local function share_of(shares, x, address, count)
   end
 end
 
--- Add the buffers of a task of so many items to the shares: an array, and by
--- buffer, of {buffer, elements = of an item, nil where it is used whole,
--- write =, bytes = of an element, address =, count =, task =, argument = of its
--- first use}.
+-- Adds the buffers of a task of `items` work-items to the shares: an array,
+-- also indexed by buffer, of {buffer, elements = per item, nil if all of it is
+-- used, write =, bytes = per element, address =, count =, task =, argument = of
+-- its first use}.
 local function add_shares(shares, task, items, refuse)
   local arguments = C.splits(task[1])
   if arguments == nil then
@@ -68,7 +68,7 @@ local function add_shares(shares, task, items, refuse)
   end
 end
 
--- Each share has a copy of its own: what is written is in one only.
+-- Each share has its own copy, so written elements must be in one share only.
 local function check_overlap(shares, refuse)
   for i, a in ipairs(shares) do
     for k = 1, i - 1 do
@@ -83,8 +83,8 @@ local function check_overlap(shares, refuse)
   end
 end
 
--- The tasks of a graph for the items from `first` on, from 0, between copies to
--- transient buffers and back.
+-- Returns the tasks of a graph for the items from `first` (counted from 0),
+-- between copies to transient buffers and back.
 local function steps(tasks, shares, prefix, first, items, device)
   local list = {}
   local function copy(what, i, dst, src)
@@ -122,9 +122,9 @@ local function steps(tasks, shares, prefix, first, items, device)
   return list
 end
 
--- The batches of a graph's entries, each an array of steps, such that two of
--- them need no more than `limit` bytes; nil where all of it needs no more.
--- Transient buffers are placed at multiples of `alignment`.
+-- Returns the batches of a graph's entries, each an array of steps, so that two
+-- batches need at most `limit` bytes; nil if the whole graph fits.  Transient
+-- buffers are placed at multiples of `alignment`.
 local function batches(what, prefix, graph, limit, alignment, device)
   local function refuse(task, why)
     error(format("%s: batch_bytes: %s %s: %s", what, task.kind, task.name, why),
@@ -145,7 +145,7 @@ local function batches(what, prefix, graph, limit, alignment, device)
     items = n
     if n > 0 then add_shares(shares, task, n, refuse) end
   end
-  local bytes = 0 -- an item's
+  local bytes = 0 -- per item
   for _, s in ipairs(shares) do bytes = bytes + (s.elements or 0) * s.bytes end
   if bytes == 0 or bytes <= limit // items then return nil end
   check_overlap(shares, refuse)

@@ -1,5 +1,5 @@
 -- check.lua - k:check: a Lua kernel's function itself, work-item by work-item,
--- and the device beside it.
+-- and the device's results compared with it.
 -- SPDX-License-Identifier: MIT
 
 local C = ...
@@ -9,13 +9,13 @@ local concat, unpack = table.concat, table.unpack
 local abs, huge, mathtype = math.abs, math.huge, math.type
 local format = string.format
 
--- The work-item that runs, of the run that is on; nil outside of a check.
+-- The current work-item of the current run; nil outside of a check.
 local item
 
 -- --- findings ----------------------------------------------------------------
 
--- Each kind of thing is said once a line, with the first work-item it happened
--- to: outside of a buffer, before it and behind it.
+-- Reports each kind of problem once per line, with the first work-item that had
+-- it.  Indices before a buffer and after its end are different kinds.
 local function find(run, where, kind, message, who)
   local key = where .. kind
   if run.told[key] then return end
@@ -30,11 +30,11 @@ end
 -- --- cells: what a kernel indexes --------------------------------------------
 
 local bits = {char = 8, uchar = 8, short = 16, ushort = 16, int = 32, uint = 32}
--- What rounds to infinity.
+-- The least numbers that round to infinity.
 local infinite = {half = 65520, bfloat16 = 0x1.ffp127, float = 0x1.ffffffp127}
 
--- What a cell holds after a number is stored, as a function; of reals that do
--- not fit, nil.
+-- Returns a function that rounds a number to what a cell stores; nil for reals
+-- that overflow.
 local function rounding(kind)
   local n = bits[kind]
   if n then
@@ -57,7 +57,7 @@ local function rounding(kind)
   end
 end
 
--- How the i-th element of a buffer is written, or of an array of a shape.
+-- Writes the i-th element of a buffer, or of an array of a shape, as Lua.
 local function element(name, shape, i)
   if not shape or #shape < 2 then return format("%s[%d]", name, i) end
   local index = {}
@@ -69,8 +69,8 @@ local function element(name, shape, i)
   return format("%s[{%s}]", name, concat(index, ", "))
 end
 
--- Two work-items of which one writes must have a barrier between them, and
--- those of different groups can have none.
+-- If one of two work-items writes, they need a barrier between them; items of
+-- different groups cannot have one.
 local function race(cells, i, where, other)
   find(item.run, where, "race " .. cells.name, format("race: %s is used by "
     .. "work-items %s and %s, one writes, and no barrier is between",
@@ -83,9 +83,10 @@ local function meets(other, epoch)
     (other.group ~= item.group or epoch == item.group.epoch)
 end
 
--- Who used an element, and before how many barriers of its group: the last one
--- and another one, so that none hides behind its own use.  One of another group
--- stays, as no barrier is between it and any use to come.
+-- Users of an element, each with its group's number of barriers so far: the
+-- last user and a different one, because a user's last access must not hide
+-- another user.  A user in another group remains: no barrier separates it from
+-- later uses.
 local function users_new()
   return {who = {}, when = {}, other = {}, other_when = {}}
 end
@@ -102,16 +103,16 @@ local function note(users, k)
   users.who[k], users.when[k] = item, epoch
 end
 
--- One of them that no barrier is between and what runs.
+-- Returns a user without a barrier between it and the current work-item.
 local function met(users, k)
   local last, other = users.who[k], users.other[k]
   return meets(last, users.when[k]) and last or
     meets(other, users.other_when[k]) and other or nil
 end
 
--- Who used what, by element or, where buffers overlap, by address.  Of those
--- that write an element the last one is enough: one before it wrote the same
--- value, or that was a race.
+-- Users by element or, if buffers overlap, by address.  Only the last writer of
+-- an element is needed: an earlier one wrote the same value, or a race was
+-- reported.
 local function track_new()
   return {writer = {}, wrote = {}, readers = users_new(), atomics = users_new()}
 end
@@ -121,7 +122,7 @@ local function met_writer(t, k)
   return meets(w, t.wrote[k]) and w or nil
 end
 
--- Atomics are no race with each other, but with all else.
+-- Atomics race with other accesses, but not with each other.
 local function touch_read(cells, i)
   local t, k = cells.track, cells.base + i * cells.step
   local own, others = t.readers, t.atomics
@@ -132,7 +133,7 @@ local function touch_read(cells, i)
 end
 
 local function touch_write(cells, i, same)
-  if item.atomic then return end -- it has read, too
+  if item.atomic then return end -- its read was checked, too
   local t, k = cells.track, cells.base + i * cells.step
   local other = not same and met_writer(t, k) or met(t.atomics, k) or
     met(t.readers, k)
@@ -148,7 +149,7 @@ local function outside(cells, i)
   return format("%s[%s] is outside 1..%d", cells.name, tostring(i), cells.count)
 end
 
--- The cell that an index means, from 1; nil where that is outside.
+-- Returns the cell of an index, from 1; nil if it is out of range.
 local function cell(cells, index)
   local shape, place = cells.shape, 0
   if type(index) ~= "table" then
@@ -166,9 +167,10 @@ local function cell(cells, index)
   return place + 1
 end
 
--- What the function indexes in place of a buffer or an array: data[i] are the
--- numbers.  `overlap`: where a buffer lies among others; nil for an array of
--- lze.work, in which nothing is before it is written.  `shape`: of an array.
+-- Returns the proxy that the function indexes instead of a buffer or an array:
+-- data[i] are the numbers.  `overlap`: the place of a buffer among others; nil
+-- for an array of lze.work, which is undefined until it is written.  `shape`:
+-- of an array.
 local function cells_new(name, kind, count, data, overlap, shape)
   local o = overlap or {track = track_new(), base = 0, step = 1}
   local cells = {name = name, count = count, track = o.track, base = o.base,
@@ -182,7 +184,7 @@ local function cells_new(name, kind, count, data, overlap, shape)
   function meta.__index(_, index)
     local i = cell(cells, index)
     if not i then
-      if index ~= nil then -- else it was read outside itself
+      if index ~= nil then -- a nil index was an earlier read out of range
         item.missing, item.missed = outside(cells, index), C.where()
         item.missed_kind = format("outside %s%s", name,
           mathtype(index) == "integer" and index < 1 and " before" or "")
@@ -239,8 +241,7 @@ end
 
 -- --- what the function captures ----------------------------------------------
 
--- A function as the given one, but for the buffers that it reaches: `at` says
--- what stands in the place of each.
+-- Returns a copy of a function with its captured buffers replaced by `at`.
 local function replaced(f, at)
   local known = {}
   local function other(v, name)
@@ -257,7 +258,7 @@ local function replaced(f, at)
       end
       return new
     elseif kind == "table" then
-      -- Fields are read raw by kernels, too.
+      -- Kernels read fields raw, too.
       local new = setmetatable({}, {__index = function(t, key)
         local field = rawget(v, key)
         if field ~= nil then
@@ -276,7 +277,7 @@ end
 
 -- --- running the function ----------------------------------------------------
 
--- The sizes of a range in three dimensions, and its offset.
+-- Returns the sizes of a range in three dimensions, and its offset.
 local function sizes(range)
   local n, from = {1, 1, 1}, {0, 0, 0}
   if type(range) == "number" then
@@ -292,8 +293,8 @@ local function sizes(range)
   return n, from
 end
 
--- What a work-item died of; what the driver refused does not concern the
--- function.
+-- Reports the error of a work-item; raises errors of the driver, which are not
+-- about the function.
 local function died(run, who, message)
   if type(message) == "table" then C.raise(message) end
   local where, text, kind = "", tostring(message), nil
@@ -355,7 +356,7 @@ local function run_group(run, group, items)
   until waiting == 0
 end
 
--- All work-items, group by group; `backwards` the last first.
+-- Runs all work-items, group by group; if `backwards`, the last first.
 local function run_all(run, backwards)
   local n, from, g = run.size, run.offset, run.group
   local groups = {}
@@ -395,8 +396,8 @@ end
 
 -- --- copies ------------------------------------------------------------------
 
--- Copies of buffers that overlap as these do, and where each lies among the
--- others: tables by buffer.
+-- Returns copies of buffers that overlap like the originals, and the place of
+-- each among the others: tables by buffer.
 local function copies_of(list)
   local lze = C.lze()
   local sorted, copy, overlap = {}, {}, {}
@@ -410,7 +411,7 @@ local function copies_of(list)
   local i = 1
   while i <= #sorted do
     local first, last, j = sorted[i].pointer, sorted[i].pointer, i
-    -- Kernels may rely on how storages are aligned.
+    -- Kernels may rely on the alignment of storages.
     first = first & ~127
     while j <= #sorted and (j == i or sorted[j].pointer < last) do
       local e = sorted[j].pointer + sorted[j].bytes
@@ -439,7 +440,7 @@ local function equal(a, b)
   return a == b and (a ~= 0 or 1 / a == 1 / b) or a ~= a and b ~= b
 end
 
--- Relative to the greater one, but of tiny ones to the smallest normal float.
+-- Relative to the larger one; for tiny numbers, to the smallest normal float.
 local function distance(a, b)
   if a == b or a ~= a and b ~= b then return 0 end
   local d = abs(a - b) / math.max(abs(a), abs(b), 0x1p-126)
@@ -450,7 +451,7 @@ local exact = {sqrt = true, fabs = true, floor = true, ceil = true,
   trunc = true, fma = true, fmin = true, fmax = true, copysign = true,
   printf = true, rint = true, fmod = true}
 
--- Whether a kernel only does what every device does to the bit.
+-- Returns true if every device computes a kernel's results to the bit.
 local function is_exact(kernel)
   for line in C.lze().spirv.disassemble(kernel:spirv()):gmatch "[^\n]+" do
     local name = line:match "OpExtInst %S+ %S+ (%S+)"
@@ -462,8 +463,8 @@ local function is_exact(kernel)
   return true
 end
 
--- How much of a result the element type lets two ways of computing differ that
--- are right within OpenCL's limits for mathematical functions.
+-- Largest difference, by element type, between two results that are both
+-- correct within OpenCL's limits for mathematical functions.
 local slack = {half = 0x1p-7, bfloat16 = 0x1p-5, float = 0x1p-18,
   double = 0x1p-40}
 
@@ -500,8 +501,8 @@ local function launch(kernel, range, arguments, n, copy)
   event:wait()
 end
 
--- A run on the device whose arguments are copies. What is captured is put back.
--- Returns what reads a buffer afterwards.
+-- Runs on the device with copies of the arguments.  Captured buffers are
+-- restored.  Returns a function that reads a buffer's result.
 local function device_run(kernel, range, arguments, n, buffers, captured)
   local copy = copies_of(buffers)
   local kept = copies_of(captured)
@@ -515,8 +516,8 @@ local function device_run(kernel, range, arguments, n, buffers, captured)
   return function(x) return (copy[x] or after[x]):read() end
 end
 
--- Compare what two runs left in the buffers. different(x, i, a, b, error) is
--- told of each element that differs.
+-- Compares the buffers after two runs.  Calls different(x, i, a, b) for each
+-- element that differs.
 local function compare(lists, one, other, different)
   for _, x in ipairs(lists) do
     local a, b = one(x), other(x)
@@ -526,8 +527,8 @@ local function compare(lists, one, other, different)
   end
 end
 
--- The names of arguments and captures by buffer, and the buffers.  An array is
--- its buffer here, and has its shape among the names.
+-- Returns the names of arguments and captures by buffer, and the buffers.  An
+-- array is represented by its buffer; its shape is stored with the names.
 local function name_buffers(about, arguments, n)
   local names, buffers, captured = {shapes = {}}, {}, {}
   local function add(v, name, list)
@@ -545,8 +546,8 @@ local function name_buffers(about, arguments, n)
   return names, buffers, captured
 end
 
--- Run the function on copies of the buffers. Returns what reads one of them
--- afterwards.
+-- Runs the function on copies of the buffers.  Returns a function that reads a
+-- buffer's result.
 local function host_run(run, about, arguments, n, names, all, backwards)
   local proxy, copy, overlap = {}, copies_of(all)
   local function proxy_of(v, name)
@@ -575,7 +576,7 @@ local function host_run(run, about, arguments, n, names, all, backwards)
     given[i] = v
     local scalar = about.scalars[i]
     if scalar and type(v) == "number" and slack[scalar] then
-      given[i] = rounding(scalar)(v) or v -- which the launch refuses
+      given[i] = rounding(scalar)(v) or v -- the launch refuses an overflow
     end
   end
   run.f = replaced(about.f, proxy_of)
@@ -625,7 +626,7 @@ local function check(kernel, range, ...)
   for _, x in ipairs(run.more) do captured[#captured + 1] = x end
   local depends = {}
   if run.atomics then
-    -- What atomics give depends on the order of the work-items.
+    -- Results of atomics depend on the order of the work-items.
     local again = run_new(about, variant, range)
     local other = host_run(again, about, arguments, n, names, all, true)
     compare(all, host, other, function(x, i)
@@ -642,7 +643,7 @@ local function check(kernel, range, ...)
   local to_the_bit = ran and is_exact(twin)
   twin:close()
   if not ran then
-    -- Lua has compared an element outside, or read it for nothing.
+    -- In Lua, an element out of range was only compared, or read and not used.
     if C.reports() == reports then C.raise(left) end
     run.findings[1] = left
     return report
@@ -675,11 +676,11 @@ local function check(kernel, range, ...)
   return report
 end
 
--- --- what lze.work asks ------------------------------------------------------
+-- --- lze.work ----------------------------------------------------------------
 
 local work = {}
 
--- What is asked of a dimension.
+-- Defines a query about a dimension.
 local function ask_of(name, f)
   work[name] = function(_, d)
     if d == nil then d = 1 end
@@ -699,12 +700,12 @@ ask_of("local_size", function(d)
   local left = item.run.size[d] - item.group.id[d] * g
   return left < g and left or g
 end)
--- How large sub-groups are is a device's to say: here each item is one.
+-- The device decides the size of sub-groups: here each has one item.
 function work.sub_group_size() return 1 end
 function work.lane() return 1 end
 
--- The array that this call made before, or a new one: calls of one line are
--- told apart by their order.
+-- Returns the array that this call made before, or a new one; calls on one line
+-- are distinguished by their order.
 local function array(arrays, name, where, kind, n)
   local ordinals = item.ordinals
   local order = (ordinals[where] or 0) + 1
@@ -724,14 +725,14 @@ function work.private_array(where, kind, n)
   return array(item.arrays, "private array", where, kind, n)
 end
 
--- A check within a check is of its own launches.
+-- A check within a check applies to its own launches.
 local function checked(...)
   C.within(1)
   local ok, result = C.pcall(check, ...)
   C.within(-1)
   if ok then return result end
   if type(result) == "string" then
-    -- What a call of this file's raised is about the script's line.
+    -- Errors raised by calls in this file are about the script's line.
     local text, own = result:gsub("^lze [^:]+:%d+: ", "")
     if own > 0 then result = C.where() .. text end
   end
@@ -746,8 +747,8 @@ return {
     if n[1] * n[2] * n[3] > 4096 then return end
     for i = 1, select("#", ...) do
       local x = C.flat((select(i, ...)))
-      -- Of a transient buffer, or a slice before its part begins, there is
-      -- nothing to copy yet.
+      -- A transient buffer, or a slice before its part begins, has nothing to
+      -- copy yet.
       if C.elements(x) and #x > 0 and x.pointer == 0 then return end
     end
     local report = checked(kernel, range, ...)

@@ -10,7 +10,7 @@ local concat, find, format, gmatch, gsub, lower, match, max, min, rep, sort,
 
 local WIDTH = 79
 
--- What the manual calls an object of each kind.
+-- Names in the manual for an object of each kind.
 local receivers = {
   device = "dev", driver = "drv", context = "ctx", buffer = "x",
   module = "mod", kernel = "k", queue = "q", event = "ev", graph = "g",
@@ -18,10 +18,10 @@ local receivers = {
   sampler = "sampler",
 }
 
--- Likewise of lze.mpi, by the names of their metatables.
+-- The same for lze.mpi, by the names of the metatables.
 local of_mpi = {communicator = "world", halo = "halo"}
 
--- The chapters on what has one of another name.
+-- Chapters about objects with a different name.
 local chapters = {
   array = "arrays", ["lze.array"] = "arrays", mpi = "several processes",
   ["lze.mpi"] = "several processes",
@@ -31,7 +31,7 @@ local chapters = {
 
 local function trim(s) return match(s, "^%s*(.-)%s*$") end
 
--- Markdown's links and emphasis as plain text.
+-- Converts Markdown links and emphasis to plain text.
 local function plain(s)
   s = gsub(s, "%[([^%]]+)%]%((%S-)%)", function(text, target)
     return find(target, "^https?:") and format("%s (%s)", text, target) or text
@@ -48,8 +48,8 @@ local function cells(line)
   return list
 end
 
--- Sections {title, names, lines, rows, level, chapter} in order; rows are those
--- of tables: {first cell, the others, names in the first}.
+-- Sections {title, names, lines, rows, level, chapter} in order; rows are table
+-- rows: {first cell, other cells, names in the first}.
 local sections
 
 local function read_manual()
@@ -87,7 +87,7 @@ local function read_manual()
   return list
 end
 
--- The lines of a text in which words are broken at WIDTH.
+-- Returns the lines of a text wrapped at WIDTH.
 local function wrapped(text, first, hanging)
   local lines, line = {}, first
   for word in gmatch(text, "%S+") do
@@ -102,7 +102,7 @@ local function wrapped(text, first, hanging)
   return lines
 end
 
--- How wide the first column is; longer cells have a line of their own.
+-- Width limit of the first column; longer cells have their own line.
 local MOST_WIDE = 24
 
 local function width_of(rows)
@@ -113,7 +113,7 @@ local function width_of(rows)
   return wide
 end
 
--- A row of a table, as its first cell with the others beside it.
+-- Adds a table row: its first cell with the others beside it.
 local function add_row(lines, row, wide)
   local rest = {}
   for i = 2, #row do
@@ -132,7 +132,7 @@ local function add_row(lines, row, wide)
   end
 end
 
--- Add the text of a section as lines for a terminal.
+-- Adds the text of a section as lines for a terminal.
 local function add_section(lines, s)
   if #lines > 0 then lines[#lines + 1] = "" end
   lines[#lines + 1] = s.title
@@ -161,7 +161,7 @@ local function add_section(lines, s)
   while lines[#lines] == "" do lines[#lines] = nil end
 end
 
--- The headings inside a chapter.
+-- Adds the headings in a chapter.
 local function add_contents(lines, chapter)
   local any = false
   for _, s in ipairs(sections) do
@@ -177,12 +177,12 @@ end
 
 local function last_part(name) return match(name, "[^.:]+$") or name end
 
--- Without number: "16. Task graphs" is "task graphs".
+-- Removes the number: "16. Task graphs" becomes "task graphs".
 local function heading(s)
   return lower((gsub(s.title, "^%d+%. ", "")))
 end
 
--- How many letters have to change to get from one word to another.
+-- Returns the number of letters to change to turn one word into another.
 local function distance(a, b)
   local row = {}
   for j = 0, #b do row[j] = j end
@@ -199,7 +199,7 @@ local function distance(a, b)
   return row[#b]
 end
 
--- Up to six names that are written much like the word.
+-- Returns up to six names spelled like the word.
 local function near(word)
   local found, seen = {}, {}
   word = last_part(word)
@@ -232,19 +232,19 @@ local function near(word)
   return names
 end
 
--- A name as it is compared: a cart is a communicator, as the world is.
+-- Normalizes a name for comparison: a cart is a communicator, like the world.
 local function by_kind(name)
   return (gsub(gsub(name, ":", "."), "^cart%.", "world."))
 end
 
--- Whether a name in the manual is what a word stands for: "k:group", "group".
+-- Returns true if a word means a name in the manual: "k:group", "group".
 local function is_called(name, word)
   name = lower(name)
   return by_kind(name) == by_kind(word) or
     last_part(name) == word
 end
 
--- Whether the title or the text of a section has it, not its programs.
+-- Returns true if a section's title or text contains a word; code is ignored.
 local function mentions(s, word)
   if #word < 2 then return false end
   local pattern = "%f[%w_]" .. gsub(word, "%p", "%%%0") .. "s?%f[^%w_]"
@@ -256,7 +256,8 @@ local function mentions(s, word)
   return found
 end
 
--- More sections than these are listed, not shown.
+-- If more than MOST_SHOWN sections match, titles are listed, at most
+-- MOST_LISTED.
 local MOST_SHOWN, MOST_LISTED = 3, 12
 
 local function add_titles(lines, title, list)
@@ -271,8 +272,8 @@ local function add_titles(lines, title, list)
   end
 end
 
--- The text of a word, in small letters, and whether the manual has it; what
--- was asked is shown as it was.
+-- Returns the text about a lower-case word, and true if the manual has it;
+-- `asked` is the word as the user wrote it.
 local function of_word(word, asked)
   asked = asked or word
   word = gsub(word, "%(%)$", "")
@@ -348,7 +349,7 @@ local function contents()
   return concat(lines, "\n")
 end
 
--- The beginning of the chapter on a kind of object, and what it has.
+-- Returns the start of the chapter about a kind of object, and its methods.
 local function of_object(kind)
   local receiver = receivers[kind] or of_mpi[kind]
   if not receiver then return of_word(chapters[kind] or kind) end
@@ -380,7 +381,7 @@ local function of_object(kind)
   return concat(lines, "\n")
 end
 
--- The name by which the manual has a function or table of lze, or nil.
+-- Returns the manual's name for a function or table of lze, or nil.
 local function name_of(value)
   local lze = C.lze()
   if value == lze then return "lze" end
@@ -404,15 +405,15 @@ local function name_of(value)
   end
 end
 
--- lze.help(x): x is of a kind, or nothing of lze's. Of a word also whether the
--- manual has it.
+-- lze.help(x): x is an object of `kind`, or another value.  For a word, returns
+-- also true if the manual has it.
 local function help(x, kind)
   sections = sections or read_manual()
   if x == nil then return contents() end
   if type(x) == "string" then
     local word = lower(trim(x))
     if word == "" then return contents(), true end
-    word = gsub(word, "^lze%.array%.", "a.") -- as the manual has them
+    word = gsub(word, "^lze%.array%.", "a.") -- as in the manual
     word = gsub(word, "^w%.", "lze.work.")
     if chapters[word] then return of_word(chapters[word]) end
     if receivers[word] and rawget(C.lze(), word) == nil then
@@ -433,11 +434,11 @@ local function help(x, kind)
   return of_word(chapters[name] or name)
 end
 
--- Raises that lze or a table in it has no field of that name.
+-- Raises the error that lze, or a table in it, lacks a field.
 local function missing(t, key, name)
   local known, meant, least = {}, {}, max(1, #key // 3)
   if t == C.lze() and rawget(t, "array") == nil then
-    known[1] = "array" -- it is loaded at its first use
+    known[1] = "array" -- loaded at its first use
   end
   for field in next, t do
     if type(field) == "string" and not find(field, "^_") then

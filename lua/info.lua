@@ -8,7 +8,7 @@ local function count(n, what)
   return format("%d %s%s", n, what, n == 1 and "" or "s")
 end
 
--- A device after its number; `selector` is a string that chooses it.
+-- Writes a device after its number; `selector` is a string that selects it.
 local function device(d, note, selector)
   return concat {
     format("%s (%s%s, driver %d)%s\n", d.name, d.type, d.tile and " tile" or "",
@@ -26,7 +26,7 @@ end
 
 local functions = {}
 
--- The text of lze.info: what lze_info.c has gathered.
+-- Returns the text of lze.info from what lze_info.c has gathered.
 function functions.text(t)
   local lines = {"lze ", t.version,
     t.loader and ", Level Zero through " .. t.loader or "", "\n"}

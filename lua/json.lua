@@ -4,8 +4,8 @@
 local concat, find, format, gsub, match, sub = table.concat, string.find,
   string.format, string.gsub, string.match, string.sub
 
--- What a character of several bytes is in UTF-8, which has none for halves of
--- pairs, none beyond U+10FFFF and none in more bytes than it takes.
+-- Valid UTF-8 characters of several bytes: no surrogates, nothing above
+-- U+10FFFF, no overlong forms.
 local forms = {
   "^[\xC2-\xDF][\x80-\xBF]",
   "^\xE0[\xA0-\xBF][\x80-\xBF]",
@@ -16,7 +16,7 @@ local forms = {
   "^\xF4[\x80-\x8F][\x80-\xBF][\x80-\xBF]",
 }
 
--- Bytes beyond ASCII, with U+FFFD for each that is in no character.
+-- Returns bytes beyond ASCII, with U+FFFD for each invalid byte.
 local function characters(bytes)
   local parts, at = {}, 1
   while at <= #bytes do
@@ -30,10 +30,10 @@ local function characters(bytes)
   return concat(parts)
 end
 
--- A string as UTF-8, which texts that others read have to be.
+-- Converts a string to UTF-8, which texts for other programs must be.
 local function utf(s) return (gsub(s, "[\x80-\xFF]+", characters)) end
 
--- A string as JSON, or as Graphviz has them, which is the same here.
+-- Quotes a string for JSON or for Graphviz, which use the same rules here.
 local function quoted(s)
   s = gsub(utf(s), '["\\]', "\\%0")
   s = gsub(s, "[\0-\31]", function(c)
@@ -42,10 +42,10 @@ local function quoted(s)
   return '"' .. s .. '"'
 end
 
--- A number as text, with a point whatever the locale has for one.
+-- Returns a number's text with a point, regardless of the locale.
 local function point(s) return (gsub(s, "[^%w+-]+", ".")) end
 
--- The shortest text that is this float.
+-- Returns the shortest text that denotes this float.
 local function float(x)
   local s
   for digits = 15, 17 do
@@ -64,7 +64,7 @@ local function json_array(t)
   return "[" .. concat(items, ",") .. "]"
 end
 
--- v as JSON: strings, numbers, booleans, arrays, and tables by name.
+-- Returns v as JSON: strings, numbers, booleans, arrays, and tables by name.
 function json(v)
   if type(v) == "string" then return quoted(v) end
   if math.type(v) == "float" then return float(v) end
@@ -77,7 +77,7 @@ function json(v)
   return "{" .. concat(items, ",") .. "}"
 end
 
--- Nanoseconds as microseconds, exactly.
+-- Returns nanoseconds as microseconds, exactly.
 local function micro(ns) return format("%d.%03d", ns // 1000, ns % 1000) end
 
 return {quoted = quoted, point = point, json = json, micro = micro, utf = utf}

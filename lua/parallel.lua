@@ -1,31 +1,31 @@
 -- parallel.lua - lze.parallel: one range over several devices.
 -- SPDX-License-Identifier: MIT
 --
--- Each device gets a part of the range, by the speed that was measured the last
--- times; it does what a script would do by hand: launches on the devices' own
--- queues and, where memory cannot be reached, copies.
+-- Each device gets a part of the range, according to its measured speed in
+-- earlier calls.  This does what a script would do by hand: launches on the
+-- devices' own queues and, if memory cannot be reached, copies.
 
 local C = ...
 
 local format, unpack = string.format, table.unpack
 
 -- Parts begin at a multiple of this, so that groups divide them and the same
--- ones come again.
+-- parts recur.
 local GRAIN = 64
 local MOST_DEVICES = 64
 local MOST_ITEMS = (1 << 32) - 1
 
--- What a launch takes by itself, about: a part that is not much longer says
--- little of its device's speed.
+-- Approximate time of a launch itself: a part that is not much longer says
+-- little about its device's speed.
 local LAUNCH_NS = 20000
 
--- Work-items per nanosecond, by kernel and device; and as `shortest` how long
--- the shortest part of the last launch took.
+-- Work-items per nanosecond, by kernel and device; `shortest` is the duration
+-- of the shortest part of the last launch.
 local speeds = setmetatable({}, {__mode = "k"})
 
 local function fail(...) error("lze.parallel: " .. format(...), 0) end
 
--- The device that what is called `name` is or selects.
+-- Returns the device that v is or selects; `name` names v in errors.
 local function device_of(v, name)
   local ok, device, own = C.pcall(C.device, v)
   if ok then return device end
@@ -33,8 +33,8 @@ local function device_of(v, name)
   fail("%s: %s", name, (device:gsub("^devices: ", "")))
 end
 
--- A device, which stands for its tiles if it has any, or an array of devices
--- and selectors.
+-- Returns the devices of a device, which stands for its tiles if it has any, or
+-- of an array of devices and selectors.
 local function devices_of(given)
   local devices = {}
   if type(given) == "table" then
@@ -65,10 +65,9 @@ local function devices_of(given)
   return devices
 end
 
--- What share of a range each device gets: by the speeds that were measured and,
--- the less the shorter these parts were, by the numbers of units.  Else a
--- device whose part is short would be taken for a slow one, get a shorter one,
--- and so on.
+-- Returns the share of a range for each device: by measured speed and, the
+-- shorter the measured parts, the more by numbers of units.  Otherwise a device
+-- with a short part would seem slow, get a shorter part, and so on.
 local function shares_of(devices, speed)
   local units, sum, shortest = 0, 0, speed.shortest or 0
   for _, device in ipairs(devices) do
@@ -85,7 +84,7 @@ local function shares_of(devices, speed)
   return shares
 end
 
--- The parts of a range.
+-- Splits a range into parts.
 local function split(total, devices, speed)
   local parts, first, before = {}, 0, 0
   local shares = shares_of(devices, speed)
@@ -104,8 +103,8 @@ local function split(total, devices, speed)
   return parts
 end
 
--- The slices among the arguments, by number, checked as far as a launch on one
--- device would not.
+-- Returns the slices among the arguments, by number, with the checks that a
+-- launch on one device would not make.
 local function slices_of(job)
   local slices = {}
   for i = 1, job.n do
@@ -124,18 +123,17 @@ local function slices_of(job)
   return slices
 end
 
--- The range of a part, from its own work-items on unless it has buffers of its
--- own.
+-- Returns the range of a part.  It starts at its own work-items unless the part
+-- has its own buffers.
 local function range_of(job, part)
   local first = job.offset + part.first
   local offset = not next(job.slices) and first > 0 and first or nil
   return {part.count, offset = offset}
 end
 
--- Check what a part launches, before any part runs: as a launch does, with the
--- buffers themselves where the part would have copies of its own.  Of a range
--- with one set of buffers all is looked at before, so that an error has its
--- size.
+-- Checks what a part launches before any part runs, as a launch would.  Slices
+-- that will be copied are checked with the original buffers.  A range with one
+-- set of buffers is checked as a whole first, so that an error states its size.
 local function check(job, part)
   local kernel, _, queue = C.place(job.kernel, job.variant, part.device)
   local arguments = {}
@@ -154,8 +152,8 @@ local function check(job, part)
   C.check(kernel, queue, range_of(job, part), unpack(arguments, 1, job.n))
 end
 
--- What stands for a slice on a device: a view or, where its memory cannot be
--- reached, a copy, which is also the second result.
+-- Returns the buffer for a slice on a device: a view or, if its memory cannot
+-- be reached, a copy, which is also the second result.
 local function place_slice(job, part, i, context, queue)
   local x, size = job.slices[i].buffer, job.slices[i].size
   local from = (job.offset + part.first) * size + 1
@@ -163,13 +161,12 @@ local function place_slice(job, part, i, context, queue)
   if C.reaches(queue, x) then return C.call(x, "view", from, to) end
   local copy = C.buffer(x.type, to - from + 1, {usage = "device",
     context = context, device = part.device, zero = false})
-  -- What is only written need not be written everywhere.
+  -- Copy a slice that is only written, too: some elements may remain unwritten.
   C.call(queue, "copy", copy, x, from, to, 1)
   return copy, copy
 end
 
--- Enqueue a part.  `part.copies` has what stands for slices in memory of its
--- own.
+-- Enqueues a part.  `part.copies` has the copies of slices in its own memory.
 local function start(job, part)
   local kernel, context, queue = C.place(job.kernel, job.variant, part.device)
   local arguments = {}
@@ -184,8 +181,8 @@ local function start(job, part)
     unpack(arguments, 1, job.n))
 end
 
--- Enqueue that what a part has written comes back, or wait for it where that
--- is in another context: once all parts have been enqueued.
+-- Enqueues the copies back of what a part has written, or waits for them if
+-- they are in another context; called once all parts are enqueued.
 local function bring_back(job, part, copied)
   for i = 1, job.n do
     local copy = part.copies[i]
@@ -197,9 +194,9 @@ local function bring_back(job, part, copied)
   end
 end
 
--- Wait for a part; what it came to.  The first launch of a kernel may have been
--- compiled: it is not measured.  Later ones are smoothed, because a machine has
--- other work too.
+-- Waits for a part; returns its duration.  The first launch of a kernel may
+-- include compilation, so it is not measured.  Later times are smoothed,
+-- because a machine has other work, too.
 local function finish(job, part, speed)
   local ns = 0
   if part.launched then
@@ -222,7 +219,7 @@ local function whole(v, name, most)
   return n
 end
 
--- How many work-items, and before which there are none.
+-- Returns the number of work-items, and the number of the first one from 0.
 local function range_read(n)
   if type(n) ~= "table" then return whole(n, "n", MOST_ITEMS), 0 end
   for key in next, n do
@@ -238,8 +235,8 @@ end
 
 local functions = {}
 
--- lze.parallel(devices, n, k, ...).  What has begun when an error is raised
--- goes on, as after any failed launch.
+-- lze.parallel(devices, n, k, ...).  If it raises an error, parts that have
+-- started continue, as after any failed launch.
 function functions.parallel(devices, n, k, ...)
   devices = devices_of(devices)
   local offset
