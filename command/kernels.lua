@@ -1,14 +1,14 @@
 -- kernels.lua - `lze compile FILE.lua`: kernels in Lua, as one module.
 -- SPDX-License-Identifier: MIT
 --
--- Modules are joined as text.  An id gets a new name in each, but for what
--- stands once in a module: types, constants, imports and built-in variables.
+-- Modules are joined as text.  Ids are renamed in each module, except ids of
+-- what a module declares once: types, constants, imports and built-in
+-- variables.
 
 local kernels = {}
 
--- Sections of a module, in order, by the instructions that stand in them; what
--- is in none is a type, a constant or a variable or, behind the first
--- OpFunction, code.
+-- Sections of a module, in order, by their instructions.  Other instructions
+-- are types, constants or variables or, after the first OpFunction, code.
 local sections = {
   {"OpCapability"}, {"OpExtension"}, {"OpExtInstImport"}, {"OpMemoryModel"},
   {"OpEntryPoint"}, {"OpExecutionMode"}, {"OpString", "OpSource"},
@@ -21,7 +21,7 @@ for n, names in ipairs(sections) do
   for _, name in ipairs(names) do section_of[name] = n end
 end
 
--- A line with its ids renamed; what is quoted stays.
+-- Returns a line with its ids renamed, except in quotes.
 local function renamed(line, rename)
   local parts, at = {}, 1
   while true do
@@ -51,8 +51,8 @@ local function lines_of(text)
 end
 
 -- list: {{name = , old = , bytes = }, ...}, valid modules of one kernel, which
--- is called `old` there and is to be called `name`; the entry points' names end
--- in these.  Returns the module of all.
+-- is called `old` there and will be called `name`; the entry points' names end
+-- with these.  Returns the joined module.
 function kernels.join(spirv, list)
   local out, known = {}, {}
   for n = 1, CODE do out[n] = {} end

@@ -4,7 +4,7 @@
 local lze = require "lze"
 local prompt = require "lze.prompt"
 
--- What is typed may set any global: this file has its own.
+-- Typed code may set any global: this file has its own.
 local globals <const>, next <const> = _G, next
 local _ENV <const> = {} -- luacheck: ignore
 for name, value in next, globals do _ENV[name] = value end
@@ -27,8 +27,8 @@ local function field_of(value, name)
   return ok and v or nil
 end
 
--- Set names[name] = true for what a value can be asked for. Where `methods`,
--- only for functions.
+-- Sets names[name] = true for each field of a value; if `methods`, only for
+-- functions.
 local function add_names(names, value, methods)
   local function add(t)
     for name, v in next, t do
@@ -50,7 +50,7 @@ local function add_names(names, value, methods)
     return
   end
   if kind == "array" then
-    for name in next, lze.array do -- constructors are not an array's
+    for name in next, lze.array do -- constructors are not methods
       if field_of(value, name) then names[name] = true end
     end
     for _, name in ipairs(methods and {} or array_fields) do
@@ -69,8 +69,8 @@ local function add_names(names, value, methods)
   end
 end
 
--- The value of a chain of names such as "a.b", looked up without calling
--- functions of the script's; nil where there is none.
+-- Returns the value of a chain of names such as "a.b", found without calling
+-- functions of the script; nil if undefined.
 local function value_of(chain, env)
   local value = env
   for name in chain:gmatch "[^.:]+" do
@@ -88,8 +88,8 @@ local function value_of(chain, env)
 end
 repl.value_of = value_of
 
--- The kernel in whose call a line ends, and the number of its argument there:
--- 0 is the range.
+-- Returns the kernel in whose call a line ends, and the number of its argument
+-- there: 0 is the range.
 local function call_of(line, env)
   local depth, commas = 0, 0
   for i = #line, 1, -1 do
@@ -112,7 +112,7 @@ local function call_of(line, env)
   end
 end
 
--- The names in the environment of values that suit a kernel's argument.
+-- Returns the names in the environment whose values fit a kernel's argument.
 local function suiting(a, env)
   local list = {}
   local pointee = a.type:match "^(.*)%*$"
@@ -139,7 +139,7 @@ local function suiting(a, env)
   return list
 end
 
--- Words for what begins at `start` of a line that ends at the cursor.
+-- Returns completions of the word at `start` of a line that ends at the cursor.
 function repl.complete(line, start, env)
   env = env or globals
   local word = line:sub(start)
@@ -157,8 +157,8 @@ function repl.complete(line, start, env)
     local a = ok and arguments and arguments[number]
     if a then
       list = suiting(a, env)
-      -- Never the only one, and none begins as it does: so it is shown, and
-      -- nothing of it is put in.
+      -- This entry is never the only one and has a unique first character: so
+      -- it is shown, but never inserted.
       table.insert(list, 1, ("[%d: %s%s %s]"):format(number, a.space ==
         "local" and "local " or "", a.type, a.name or "?"))
       if #list == 1 then list[2] = tostring(k) end
@@ -188,11 +188,11 @@ end
 
 local here = debug.getinfo(1, "S").short_src:gsub("%p", "%%%0")
 
--- Parts of lze that are written in Lua, as a traceback has them.
+-- Parts of lze written in Lua, as a traceback names them.
 local inside <const> = "^\n\tlze [%w_]+%.lua:"
 
--- The lines of a traceback without what runs inside lze, and what that calls of
--- C.
+-- Returns the lines of a traceback without lze's internal functions and the C
+-- functions that they call.
 local function outside(lines)
   local kept, held = {}, {}
   local dropped = false
@@ -211,7 +211,7 @@ local function outside(lines)
   return table.concat(kept)
 end
 
--- The error as it is shown, with the part of the stack that is not of here.
+-- Returns the error for display, with the stack above this file.
 local function traced(err)
   if type(err) ~= "string" and type(err) ~= "number" then
     local meta = debug.getmetatable(err)
@@ -226,10 +226,10 @@ local function traced(err)
   return message .. (lines ~= "" and "\nstack traceback:" .. lines or "")
 end
 
--- A chunk of an expression, after another value, as a tail call would have no
--- line, or of statements; the place of its first value.  Or nil, the message,
--- and whether it only lacks its end.  A `=` before an expression is for those
--- who are used to it, as in lua -i.
+-- Returns a chunk and the place of its first value: an expression is returned
+-- after another value, because a tail call would have no line; statements are
+-- not.  On failure returns nil, the message, and true if only the end is
+-- missing.  A `=` before an expression is allowed as in lua -i.
 local function compile(text)
   text = text:gsub("^=", "")
   local f, wanting = load("return nil, " .. text, "=stdin")
@@ -242,7 +242,7 @@ end
 
 local function milli(ns) return ("%.3f ms"):format(ns / 1e6) end
 
--- What the last line took: of it `last` has profile, wall_ns and memory.
+-- Returns the times of the last line; `last` has profile, wall_ns and memory.
 local function times(last)
   if not last then return "nothing has run yet" end
   local p = last.profile:stop()
@@ -251,7 +251,7 @@ local function times(last)
     local ns = e.end_ns and e.end_ns - e.start_ns or 0
     if e.kind == "wait" then waits = waits + ns end
     if e.kind == "build" then builds = builds + ns end
-    if e.call_ns then -- tasks are in the time of their run
+    if e.call_ns then -- tasks are included in their run
       device, commands = device + ns, commands + 1
     end
   end
@@ -294,9 +294,9 @@ function directive.profile(rest, last)
   error((err:gsub("^bad argument .-%(path: (.*)%)$", "%1")), 0)
 end
 
--- Run a prompt: read(first) gives a line, false for one that was given up, nil
--- at the end; show(text) and complain(text) write; remember(text) is given what
--- is run.
+-- Runs a prompt: read(first) returns a line, false if the user abandoned it,
+-- nil at the end; show(text) and complain(text) write; remember(text) receives
+-- each entry that is run.
 function repl.run(read, show, complain, remember)
   local last
   local function evaluate(f, first)
@@ -308,7 +308,7 @@ function repl.run(read, show, complain, remember)
     last.wall_ns = last.profile.end_ns - start
     last.bytes = lze.stats().bytes - bytes
     last.lua_bytes = math.floor((collectgarbage "count" - lua_bytes) * 1024)
-    -- What is typed next is no part of it; what the line has left to do is.
+    -- Exclude the next line from the profile, but include pending commands.
     if lze.stats().in_flight == 0 then
       prompt.call(function() last.profile:stop() end, traced)
     end
@@ -355,8 +355,8 @@ function repl.run(read, show, complain, remember)
   if last then last.profile:close() end
 end
 
--- The file of the history, in a directory that is made; nil if there is none.
--- A home directory is never created.
+-- Returns the file of the history and makes its directory; nil if it has
+-- place for it.  Never creates a home directory.
 local function history_path()
   local home = os.getenv "HOME"
   local state = os.getenv "XDG_STATE_HOME"
@@ -378,8 +378,8 @@ local function line_of(entry)
   return entry:gsub("^%s+", ""):gsub("\n", "\n\t") .. "\n"
 end
 
--- Give the prompt the entries of a history, and shorten it when it is long. A
--- file has lines; those of an entry after its first begin with a tab.
+-- Loads a history into the prompt, and shortens the file if it is long.  Lines
+-- of an entry after its first begin with a tab.
 local function load_history(path)
   local file <close> = io.open(path, "rb")
   local entries = {}
@@ -401,8 +401,8 @@ local function load_history(path)
   if prompt.append(new, table.concat(last)) then os.rename(new, path) end
 end
 
--- The command: the words are a file to run first, and its arguments. Returns
--- why that cannot be run or, at the end, what it says not be written; or nil.
+-- The command: `words` are a file to run first, and its arguments.  Returns an
+-- error if that cannot be run or the output cannot be written; else nil.
 function repl.main(words)
   globals.lze = lze
   local terminal = prompt.terminal(0) and prompt.terminal(1)
@@ -427,7 +427,7 @@ function repl.main(words)
     function read(first)
       return prompt.read(first and "> " or ">> ", repl.complete)
     end
-    function remember(text) -- at once: the terminal may go, or the process
+    function remember(text) -- at once: the terminal or the process may end
       if prompt.remember(text) and path then
         prompt.append(path, line_of(text))
       end

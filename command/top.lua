@@ -1,8 +1,8 @@
 -- top.lua - `lze top`: devices, and the programs that use lze.
 -- SPDX-License-Identifier: MIT
 --
--- Each program shows a page of 4096 bytes, $XDG_RUNTIME_DIR/lze/PROCESS:
--- src/run/lze_top.c says what is in it.
+-- Each program writes a page of 4096 bytes, $XDG_RUNTIME_DIR/lze/PROCESS;
+-- src/run/lze_top.c describes it.
 
 local lze = require "lze"
 local prompt = require "lze.prompt"
@@ -25,7 +25,7 @@ local function quoted(s) return "'" .. s:gsub("'", "'\\''") .. "'" end
 
 -- --- programs --------------------------------------------------------------
 
--- Since when a process is there, as its page has it; nil where it is not.
+-- Returns the start time of a process as in its page; nil if it does not exist.
 local function start_of(process)
   local stat = read("/proc/" .. process .. "/stat")
   local rest = stat and stat:match "^.*%) (.*)$"
@@ -36,14 +36,14 @@ local function start_of(process)
   end
 end
 
--- What else a page has a number for.
+-- Other numbers in a page.
 local known_counts <const> = {started = true, shared = true, device = true,
   host = true}
 
 local function integer(text) return text and math.tointeger(tonumber(text)) end
 
--- What a page says, or nil where it is not one, or is being written. One of
--- another version of lze may lack some of it, and have what is not known here.
+-- Parses a page; returns nil if it is invalid, or is being written.  The page
+-- of another lze version may lack some fields, and have unknown ones.
 local function parse(page)
   if not page then return nil end
   local launches, bytes, peak, in_flight, version =
@@ -69,8 +69,8 @@ local function parse(page)
   return p.lze and p.started and p or nil
 end
 
--- What a page says that its program is not just writing, or nil; and whether it
--- is a page.
+-- Returns the contents of a page that its program is not writing, or nil; and
+-- true if the page exists.
 local function page_of(directory, name)
   local first
   for _ = 1, 10 do
@@ -81,12 +81,12 @@ local function page_of(directory, name)
       return p, true
     end
     if not first then break end
-    os.execute "sleep 0.01" -- its program may wait for a core meanwhile
+    os.execute "sleep 0.01" -- its program may be waiting for a core
   end
   return nil, first ~= nil
 end
 
--- What a process was called with, without the interpreter.
+-- Returns the command line of a process, without the interpreter.
 local function name_of(process)
   local words = {}
   for word in (read("/proc/" .. process .. "/cmdline") or ""):gmatch "[^\0]+" do
@@ -97,8 +97,8 @@ local function name_of(process)
   return words[1] and table.concat(words, " ", first):gsub("%c", " ") or "?"
 end
 
--- The programs that run now, by the name of their page; of those that were
--- killed the page is removed.
+-- Returns the running programs, by the name of their page; removes the pages of
+-- killed programs.
 local function programs(directory)
   local found = {}
   local own = read "/proc/self/stat":match "^%d+"
@@ -120,7 +120,7 @@ end
 
 -- --- devices ---------------------------------------------------------------
 
--- How long all processors together were busy and not, in ticks.
+-- Returns the ticks that all processors together were busy, and all ticks.
 local function processor_ticks()
   local all, idle, n = 0, 0, 0
   for ticks in (read "/proc/stat" or ""):match "^cpu +([^\n]*)":gmatch "%d+" do
@@ -131,7 +131,7 @@ local function processor_ticks()
   return {busy = all - idle, all = all}
 end
 
--- What programs have in a device's memory that use no other device.
+-- Returns the bytes on a device of programs that use no other device.
 local function bytes_on(name, by_name)
   local bytes = 0
   for _, p in pairs(by_name) do
@@ -166,7 +166,7 @@ end
 
 -- --- samples ---------------------------------------------------------------
 
--- What there is now; with an earlier sample, also how much a second.
+-- Returns the current state; with an earlier sample, also rates per second.
 function top.sample(directory, before)
   local now = {at = tonumber(read "/proc/uptime":match "^%S+"),
     ticks = processor_ticks(), by_name = programs(directory),
@@ -207,7 +207,7 @@ local function in_order(list, order)
   return sorted
 end
 
--- --- for a person ----------------------------------------------------------
+-- --- for users -------------------------------------------------------------
 
 local function size(bytes)
   if not bytes then return "-" end
@@ -225,7 +225,7 @@ local function rate(n)
     n >= 1e4 and ("%.1fk"):format(n / 1e3) or ("%.0f"):format(n)
 end
 
--- Parts of one, from eighths of a block.
+-- Blocks for eighths.
 local blocks = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"}
 
 local function graph(values)
@@ -237,8 +237,8 @@ local function graph(values)
   return table.concat(text)
 end
 
--- Lines for a sample; `view`: order (1 is the first), kernels (false: without),
--- history (numbers by the name of a page).
+-- Returns the lines for a sample; `view`: order (1 is the first), kernels
+-- (false hides them), history (numbers by the name of a page).
 function top.lines(now, view)
   local lines = {}
   local function add(...) lines[#lines + 1] = string.format(...) end
@@ -298,7 +298,7 @@ function top.lines(now, view)
   return lines
 end
 
--- The sample for programs.
+-- Returns the sample for programs.
 local function to_json(now)
   local list = {}
   for i, p in ipairs(now.programs) do
@@ -314,19 +314,19 @@ end
 
 -- --- on a terminal ---------------------------------------------------------
 
--- The terminal's own screen, without a cursor and with lines that end at its
--- edge, also those with characters of two columns; and what was there.
+-- Enters the alternate screen, without a cursor and with lines cut at its edge,
+-- even lines with wide characters; and leaves it.
 local ENTER <const>, LEAVE <const> = "\27[?1049h\27[?25l\27[?7l",
   "\27[?7h\27[?25h\27[?1049l"
 
--- A file; once it is closed, also by the end of this process, whatever ends it,
--- the terminal is what it was.
+-- Returns a file; once it is closed, even by a killed process, the terminal is
+-- restored.
 local function restoring(leave)
   return io.popen("trap '' HUP INT QUIT TERM TSTP TTOU; read -r _; " .. leave,
     "w")
 end
 
--- As much of a line as there is room for.
+-- Cuts a line to the available columns.
 local function cut(line, columns)
   local long = utf8.len(line)
   if (long or #line) <= columns then return line end
@@ -390,7 +390,7 @@ local function watch(take)
   if not ok and not tostring(err):find "interrupted!$" then error(err, 0) end
 end
 
--- The directory of the pages, or nil and why there is none.
+-- Returns the directory of the pages, or nil and the reason.
 local function directory_of_pages()
   local runtime = os.getenv "XDG_RUNTIME_DIR"
   local there <close> = runtime and runtime:find "^/" and io.open(runtime)
@@ -400,7 +400,7 @@ local function directory_of_pages()
   return nil, directory .. " is not a directory for this user alone"
 end
 
--- The command; how: "once", "json" or nil, which watches where it can. Returns
+-- The command; how: "once", "json", or nil, which watches if possible.  Returns
 -- the text to write, unless it has watched.
 function top.main(how)
   local directory, unseen = directory_of_pages()

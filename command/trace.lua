@@ -1,19 +1,18 @@
 -- trace.lua - `lze trace merge`: profiles of several processes as one.
 -- SPDX-License-Identifier: MIT
 --
--- Both kinds of file are those that lua/profile.lua writes, a line each event.
--- Clocks: all processes of one run of a machine have the same, so that their
--- times are exact; of several machines the time since 1970 at the beginning is
--- what is known.
+-- lua/profile.lua writes both kinds of file, one line per event.  All processes
+-- since one boot of a machine share its clock, so their times are exact;
+-- between machines, only the time since 1970 at the start is available.
 --
--- A file has parts, a process each: {process, boot, start, epoch}.
+-- A file has parts, one per process: {process, boot, start, epoch}.
 
 local prompt = require "lze.prompt"
 
 local trace = {}
 
--- Move the epochs of parts so that those of one machine differ as their starts
--- do. They are in lists, of which each is moved as a whole.
+-- Moves the epochs of parts so that parts of one machine differ as their starts
+-- do.  Each list of parts is moved as a whole.
 local function align(lists)
   local offsets = {} -- from the clock of a machine to the time since 1970
   for _, parts in ipairs(lists) do
@@ -34,7 +33,7 @@ local function align(lists)
   end
 end
 
--- Why files are not merged: one has a process that is in another, too.
+-- Returns an error if a process is in two files.
 local function find_twice(files)
   local seen = {}
   for _, f in ipairs(files) do
@@ -48,12 +47,12 @@ local function find_twice(files)
   end
 end
 
--- --- what files hold -------------------------------------------------------
+-- --- file contents ---------------------------------------------------------
 
--- Raise what is wrong with a text, and where if that is known.
+-- Raises an error about a text, and its position if known.
 local function wrong(at, ...) error({at = at, what = string.format(...)}, 0) end
 
--- The place behind a string that begins at `at`.
+-- Returns the place after a string that begins at `at`.
 local function skip_string(text, at)
   local to = at + 1
   while true do
@@ -64,7 +63,7 @@ local function skip_string(text, at)
   end
 end
 
--- A number, and the place behind it.
+-- Returns a number, and the place after it.
 local function number(text, at)
   local digits, stop = text:match("^(%-?%d+%.?%d*[eE]?[-+]?%d*)()", at)
   local n = digits and not digits:find "^%-?0%d" and tonumber(digits)
@@ -75,8 +74,8 @@ end
 local words = {["true"] = true, ["false"] = false}
 local MOST_DEEP <const> = 16
 
--- A value of JSON that begins at `at`, and the place behind it. Strings are as
--- they are written. Raises where and what is expected.
+-- Returns the JSON value that begins at `at`, and the place after it.  Strings
+-- stay escaped.  Errors state the position and what is expected.
 local function decode(text, at, deep)
   local c = text:sub(at, at)
   if c == '"' then
@@ -107,7 +106,7 @@ local function decode(text, at, deep)
   end
 end
 
--- Raise unless a table has those fields, each of a type or of a form.
+-- Raises an error unless a table has these fields, each of a type or pattern.
 local function check(t, at, fields)
   if type(t) ~= "table" then wrong(at, "{") end
   for name, form in pairs(fields) do
@@ -122,7 +121,7 @@ end
 
 -- --- traces ----------------------------------------------------------------
 
--- What events of each kind have.
+-- Required fields of each kind of event.
 local events_have = {
   M = {args = "table"}, C = {ts = "number", args = "table"},
   X = {ts = "number", dur = "number", tid = "integer"},
@@ -158,14 +157,14 @@ local function parse_json(text)
   return {lines = lines, parts = parts}
 end
 
--- The part that began first, with which the times of a trace begin.
+-- Returns the part that began first; a trace's times start with it.
 local function first_of(parts)
   local first = parts[1]
   for _, p in ipairs(parts) do if p.epoch < first.epoch then first = p end end
   return first
 end
 
--- One trace: numbers of processes and arrows are made unlike, times are moved.
+-- Merges traces: renumbers processes and arrows, and moves times.
 local function merge_json(files)
   local json = prompt.json()
   local lines, pids, ids, parts = {}, 0, 0, {}
@@ -195,7 +194,7 @@ local function merge_json(files)
       line = line:gsub('"sort_index":(%d+)', function(n)
         return ('"sort_index":%d'):format(pids + n)
       end, 1)
-      -- A device is one for each of them.
+      -- Each process has its own row for a device.
       if process and line:find('"name":"process_name"', 1, true) and
         not line:find('"name":"' .. process, 1, true)
       then
@@ -217,7 +216,7 @@ end
 
 -- --- pages -----------------------------------------------------------------
 
--- Put `new` where a pattern has its place, between its two captures.
+-- Inserts `new` between the two captures of a pattern.
 local function put(text, pattern, new)
   return (text:gsub(pattern, function(before, after)
     return before .. new .. after
@@ -231,10 +230,10 @@ local function put_all(head, title, text)
 end
 
 local EVENT_FIELDS <const> = 14
--- Which of them are numbers of strings, from 0 on.
+-- The fields that are numbers of strings, from 0.
 local string_fields <const> = {3, 4, 6, 7, 8, 9, 13, 14}
 
--- What the page of a process is given; lua/timeline.lua says what.
+-- Checks the data of a process; lua/timeline.lua describes it.
 local function check_set(set, at)
   check(set, at, {process = "string", boot = "string", start = "^%d+$",
     epoch = "^%d+$", ["end"] = "integer", devices = "table",
@@ -284,7 +283,7 @@ local function parse_html(text)
     rest = "]" .. rest, parts = parts, text = shown}
 end
 
--- One page: it puts the data of all processes beside each other itself.
+-- Merges pages: the page shows the data of several processes by itself.
 local function merge_html(files)
   local data, texts, lists = {}, {}, {}
   for _, f in ipairs(files) do
@@ -297,7 +296,7 @@ local function merge_html(files)
       n = n + 1
       return ('"epoch":"%d"'):format(f.parts[n].epoch)
     end, #f.parts)
-    -- A page that was merged already has the names of its processes.
+    -- A merged page already has the names of its processes.
     local name = #f.parts == 1 and f.parts[1].process .. "\n\n" or ""
     texts[i] = (f.text:sub(1, #name) == name and "" or name) .. f.text
   end
@@ -305,7 +304,7 @@ local function merge_html(files)
     table.concat(texts, "\n\n")) .. table.concat(data, ",\n") .. files[1].rest
 end
 
--- Pages of several versions do not understand each other's data.
+-- Pages of different versions cannot read each other's data.
 local function check_alike(files)
   local function frame(f) return put_all(f.head, "", "") .. f.rest end
   local first = frame(files[1])
@@ -318,7 +317,7 @@ local function check_alike(files)
   end
 end
 
--- What is wrong with a file, from an error of its parser.
+-- Describes what is wrong with a file, from an error of its parser.
 local function reason(path, text, err)
   if type(err) ~= "table" then error(err, 0) end
   if not err.at then return ("%s: %s"):format(path, err.what) end
@@ -332,8 +331,8 @@ end
 
 local parsers = {json = parse_json, html = parse_html}
 
--- What the files named in `paths` are together; read(path) gives their bytes.
--- Nil and a reason where they are something else.
+-- Merges the files named in `paths`; read(path) returns their bytes.  Returns
+-- nil and a reason if a file is invalid.
 function trace.merge(paths, read)
   local ending, files = nil, {}
   for i, path in ipairs(paths) do

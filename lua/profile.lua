@@ -1,11 +1,11 @@
 -- profile.lua - what a profile says: tables, findings, files.
 -- SPDX-License-Identifier: MIT
 --
--- A profile comes here as the array of its events, in the order of the records,
--- and a table about all of it: start_ns, end_ns, dropped, recording, pending
--- (commands were, when it began), bytes (of memory in use at its end). Tasks
--- are parts of the runs of plans, whose time they are in: sums and findings are
--- of other events.
+-- A profile arrives as an array of events, in the order of the records, and a
+-- table about the whole: start_ns, end_ns, dropped, recording, pending (true if
+-- commands were pending when it began), bytes (memory in use at its end).
+-- Tasks are parts of the runs of plans and included in their time: sums and
+-- findings use the other events.
 
 local C = ...
 
@@ -20,18 +20,18 @@ local on_device = {
   kernel = true, copy = true, fill = true, graph = true, command = true,
 }
 
--- How long an event took; 0 where it is not over.
+-- Returns the duration of an event; 0 if it has not ended.
 local function length(e)
   return e.end_ns and e.end_ns - e.start_ns or 0
 end
 
--- How long it did in the time of the profile: what the host does may have begun
--- before, and what devices do may be over later.
+-- Returns the duration of an event inside the profile: work of the host may
+-- have begun earlier, and work of devices may end later.
 local function inside(e, about)
   return max(0, min(e.end_ns, about.end_ns) - max(e.start_ns, about.start_ns))
 end
 
--- The events that `wanted` returns true for.
+-- Returns the events for which `wanted` returns true.
 local function select_events(events, wanted)
   local list = {}
   for _, e in ipairs(events) do
@@ -44,7 +44,7 @@ local function of_kind(events, kind)
   return select_events(events, function(e) return e.kind == kind end)
 end
 
--- The times of events as disjoint intervals, in order, inside the profile.
+-- Returns events as disjoint intervals, in order, inside the profile.
 local function intervals(events, about)
   local list, last_ns, ordered = {}, 0, true
   for _, e in ipairs(events) do
@@ -54,7 +54,7 @@ local function intervals(events, about)
       ordered, last_ns = ordered and start_ns >= last_ns, start_ns
     end
   end
-  if not ordered then -- most are, and sorting takes longer than the rest
+  if not ordered then -- rarely: sorting takes longer than all the rest
     sort(list, function(a, b) return a[1] < b[1] end)
   end
   local joined = {}
@@ -75,7 +75,7 @@ local function total(list)
   return ns
 end
 
--- How long both of two lists of disjoint intervals go on.
+-- Returns the total time during which two lists of disjoint intervals overlap.
 local function overlap(a, b)
   local ns, i, j = 0, 1, 1
   while a[i] and b[j] do
@@ -85,14 +85,14 @@ local function overlap(a, b)
   return ns
 end
 
--- When devices worked.
+-- Returns the intervals in which devices worked.
 local function busy_times(events, about)
   return intervals(select_events(events, function(e)
     return on_device[e.kind]
   end), about)
 end
 
--- Groups of events by what `key` makes of each; those of most time first.
+-- Groups events by the result of `key`; groups with the most time come first.
 local function group_by(events, key)
   local groups, by_key = {}, {}
   for _, e in ipairs(events) do
@@ -124,7 +124,7 @@ local function by_line(e)
   return e.name .. "\0" .. (e.where or "")
 end
 
--- --- words -----------------------------------------------------------------
+-- --- text ------------------------------------------------------------------
 
 local function time_text(ns)
   if ns < 1e3 then return format("%.0f ns", ns) end
@@ -146,15 +146,15 @@ local function percent(part, whole)
   return format("%.0f %%", 100 * part / whole)
 end
 
--- Names may be anything; they are shown on one line, and none steers a
--- terminal: the codes above 0x7f that do are two bytes in UTF-8.
+-- Names may contain anything; they are shown on one line, without control
+-- characters; those above 0x7f are two bytes in UTF-8.
 local function on_line(text)
   return (gsub(gsub(text, "%c", " "), "\xC2[\x80-\x9F]", " "))
 end
 
 local function at(e) return on_line(e.where or "an unknown line") end
 
--- What devices are called; those of one name are told apart.
+-- Names a device; devices of one name are distinguished.
 local function device_of(e)
   local tile = e.tile and " tile " .. e.tile or ""
   return e.device_number and "device " .. e.device_number .. tile or
@@ -175,29 +175,29 @@ end
 
 -- --- findings --------------------------------------------------------------
 
--- Its start and the first builds are parts of a whole program, and no mistakes;
--- they are worth a word where a person notices them.
+-- The start and the first builds belong to a whole program and are not
+-- mistakes; they are reported only if a user notices them.
 local NOTICED_NS = 1000000000
 
--- Less of the time is not worth a word.
+-- Findings below this share of the time are not reported.
 local LEAST = 0.01
 
 local function is_worth(ns, about, share)
   return ns / about.ns >= share and (not about.program or ns >= NOTICED_NS)
 end
 
--- Each rule is given the events, what is known of all of them, and `add`, for
--- a finding: where, what share of the time it costs (a tenth of that of memory,
--- for memory: time is what is felt), and what is wrong and what to do.
+-- Each rule receives the events, the table about them, and `add` for a finding:
+-- the line, the share of the time that it costs (for memory, a tenth of the
+-- share of memory, because users notice time), the problem and the remedy.
 local rules = {}
 
--- A launch costs the host what its call took, but for what the device did
--- meanwhile: that may be the kernel itself, on the same cores. What it costs
--- the device cannot be measured, and is hardly ever less than this; at most it
--- is all of the time from one to the next.
+-- A launch costs the host the time of its call, minus the time in which the
+-- device worked: that may be the kernel itself, on the same cores.  The cost on
+-- the device cannot be measured, and is rarely less than this; at most it is
+-- all of the time from one launch to the next.
 local LAUNCH_NS = 5000
 
--- The time from when the first of a list was called until the last was over.
+-- Returns the time from the first call in a list to the end of the last event.
 local function time_of_use(events)
   local from, to = math.huge, 0
   for _, e in ipairs(events) do
@@ -206,7 +206,7 @@ local function time_of_use(events)
   return {{from, to}}
 end
 
--- What is said of many short ones.
+-- Texts about many short commands.
 local short_texts = {
   kernel = "%s was launched %d times for %s each, and a launch costs about " ..
     "%s: give each more work, or record them in a graph",
@@ -216,8 +216,8 @@ local short_texts = {
     "fill more at once",
 }
 
--- Copies of so many bytes are short ones. The calls of others take longer the
--- more there is to copy, or to turn into values.
+-- Copies up to this size are short.  Calls of longer copies take time for
+-- copying, or for converting to values.
 local SHORT_BYTES = 4096
 
 function rules.short_launches(events, about, add)
@@ -245,14 +245,14 @@ end
 -- A script can neither change nor prepare the kernels of arrays.
 local function is_of_arrays(e) return find(e.name, "^array_") ~= nil end
 
--- Drivers may compile a kernel when it is first launched with a group size.
+-- Drivers may compile a kernel at its first launch with a group size.
 local COMPILE_NS = 20000000
 
--- The launches before which a device waited so long, with no work, from then on
--- that it was given them and what they depend on was over; and the runs of
--- plans that took so much longer than any later one. Of a profile that lacks
--- its beginning nobody knows which are the first, nor, where commands were
--- pending when it began, how long these went on before the first of a device.
+-- Returns the launches before which an idle device waited this long although
+-- they were submitted and their dependencies had ended; and the first runs of
+-- plans that took this much longer than any later run.  If events at the start
+-- were dropped, the first launches are unknown.  If commands were pending at
+-- the start, their end before a device's first launch is unknown.
 local function late_launches(events, about)
   local seen, ends, late = {}, {}, {}
   if about.dropped > 0 then return late, ends end
@@ -262,7 +262,7 @@ local function late_launches(events, about)
         end_ns = end_ns, device = device_name(e), first = e}
     end
   end
-  local runs = {} -- of each plan: the first, and how long later ones took
+  local runs = {} -- per plan: the first run, and the longest later one
   for _, e in ipairs(events) do
     if on_device[e.kind] and e.end_ns then
       local device = device_name(e)
@@ -292,11 +292,11 @@ local function late_launches(events, about)
   return late, ends
 end
 
--- What each wait costs: how long no device had work in it, and then from the
--- next call on until that began. What the script does in between is another
--- matter, as are copies that were not needed, what late launches are late for,
--- and what other ranks have yet to send. A write waits for its own copy,
--- whatever a script does.
+-- Returns the cost of each wait: the time in it during which no device had
+-- work, plus the time from the next call until that call's work began.  Script
+-- code in between does not count, nor do unnecessary copies, late launches, and
+-- messages that other ranks have yet to send.  A write always waits for its own
+-- copy.
 local function own_waits(events, about)
   local late, costs, list = {}, {}, {}
   for _, e in ipairs(late_launches(events, about)) do late[e.first] = true end
@@ -333,7 +333,7 @@ function rules.waits(events, about, add)
   end
   local waits, costs = own_waits(events, about)
   for _, g in ipairs(group_by(waits, function(e) return e.where or "" end)) do
-    local times, ns, before = 0, 0, nil -- with work since the one before
+    local times, ns, before = 0, 0, nil -- waits with work since the wait before
     for _, e in ipairs(g) do
       if number[e] ~= before then times = times + 1 end
       ns, before = ns + costs[e], number[e]
@@ -370,10 +370,10 @@ function rules.copies(events, about, add)
   end
 end
 
--- So few work-items are not worth a larger group.
+-- Ranges with fewer work-items do not need a larger group.
 local FEW_ITEMS = 64
 
--- `global` is a word of its own to some builds of Lua 5.5.
+-- `global` is a keyword in some builds of Lua 5.5.
 function rules.groups_of_one(events, about, add)
   local ones = select_events(events, function(e)
     return e.kind == "kernel" and product(e.group) == 1 and
@@ -401,7 +401,8 @@ end
 function rules.builds(events, about, add)
   local builds = of_kind(events, "build")
   local repeated, again = {}, {}
-  -- Of the same, for the same device: kernels in Lua are built for each type.
+  -- Builds of the same for the same device: Lua kernels are built for each
+  -- type.
   for _, g in ipairs(group_by(builds, function(e)
     return by_line(e) .. "\0" .. (e.storage or "")
   end)) do
@@ -460,10 +461,10 @@ function rules.first_launches(events, about, add)
   end
 end
 
--- Scripts make buffers, and close them; arrays come and go by themselves.
+-- Scripts make and close buffers; arrays are created and collected.
 local function is_array(e) return e.name == "array" end
 
--- Less than this, and fewer buffers, none needs to be closed.
+-- With less memory than this, or fewer buffers, no buffer needs to be closed.
 local GARBAGE_BYTES, GARBAGE_BUFFERS = 64 << 20, 4
 
 function rules.garbage(events, _, add)
@@ -478,7 +479,7 @@ function rules.garbage(events, _, add)
       if e.collected then collected[made[e.storage]] = true end
     end
   end
-  -- Those of each line that are there now, and the most that were.
+  -- Memory now in use per line, and the peak.
   local lines, by_where = {}, {}
   for _, e in ipairs(events) do
     local memory = e.kind == "alloc" or e.kind == "free"
@@ -511,7 +512,7 @@ function rules.garbage(events, _, add)
   end
 end
 
--- Of what is made once, nobody can make less.
+-- Fewer allocations on a line than this are not reported.
 local MANY_BUFFERS = 3
 
 function rules.buffers(events, about, add)
@@ -533,10 +534,10 @@ function rules.buffers(events, about, add)
   end
 end
 
--- From one call to the next it may take so long.
+-- Gaps between calls up to this length are normal.
 local CALLS_NS = 10000
 
--- What the host did in calls of lze, or had given the device to do.
+-- Returns true if the time of an event is accounted for by lze or a device.
 local function is_known(e)
   return on_device[e.kind] or e.kind == "wait" or e.kind == "build" or
     e.kind == "alloc" or e.kind == "collection" or e.kind == "message"
@@ -571,10 +572,10 @@ function rules.idle(events, about, add)
     percent(idle, about.ns), time_text(longest), side)
 end
 
--- Less of it than that may lie in a batched queue.
+-- Less than this may wait in a batched queue.
 local UNFLUSHED_NS = 10000000
 
--- Work that lies there while its device has nothing to do.
+-- Finds work that waits in a queue while its device is idle.
 function rules.unflushed(events, about, add)
   local busy = busy_times(events, about)
   local lying = {}
@@ -594,7 +595,7 @@ function rules.unflushed(events, about, add)
   end
 end
 
--- Queues that are used after each other need not work together.
+-- Finds queues in use at the same time whose commands never overlap.
 function rules.queues(events, about, add)
   local device = select_events(events, function(e)
     return on_device[e.kind] and e.end_ns and e.queue
@@ -621,9 +622,9 @@ function rules.queues(events, about, add)
   end
 end
 
--- The same, with the time that the events are of: without older ones that were
--- dropped it begins where the first command does that is there, or else with
--- the first event.
+-- Returns the table with the time that the events cover: if older events were
+-- dropped, it starts when the first recorded command starts, or else at the
+-- first event.
 local function measured(events, about)
   local start_ns = about.start_ns
   if about.dropped > 0 then
@@ -641,7 +642,7 @@ local function measured(events, about)
     ns = max(1, about.end_ns - start_ns)}, {__index = about})
 end
 
--- What is wrong, the worst first: {rule, where, share, text}.
+-- Returns the findings, the worst first: {rule, where, share, text}.
 local function findings(events, about)
   local list = {}
   about = measured(events, about)
@@ -658,15 +659,15 @@ local function findings(events, about)
   return list
 end
 
--- --- for a person ----------------------------------------------------------
+-- --- for users -------------------------------------------------------------
 
 local MOST_ROWS = 20
 
--- How many characters a text in UTF-8 has.
+-- Returns the number of characters in a UTF-8 text.
 local function width(s) return #s - select(2, gsub(s, "[\x80-\xBF]", "")) end
 
--- A name as a table has it: no longer than its column, without the middle, as
--- paths differ in their ends.
+-- Shortens a name to the column of a table by removing its middle, because
+-- paths differ at their ends.
 local function short(name)
   name = on_line(name)
   if #name <= 32 then return name end
@@ -677,8 +678,8 @@ local function short(name)
   return first .. "..." .. gsub(last, "^[\x80-\xBF]+", "")
 end
 
--- Lines of a table of columns; those of which the title begins with a blank
--- are of numbers, and the last one is as long as it is.
+-- Returns the lines of a table; columns whose title begins with a blank contain
+-- numbers, and the last column is not padded.
 local function columns(titles, rows)
   local widths = {}
   for c, title in ipairs(titles) do
@@ -698,7 +699,7 @@ local function columns(titles, rows)
   return lines
 end
 
--- A table of groups, with a line on those that it has no room for.
+-- Adds a table of groups, with a line about the groups that do not fit.
 local function add_table(lines, title, groups, titles, row)
   if #groups == 0 then return end
   local rows = {}
@@ -711,8 +712,8 @@ local function add_table(lines, title, groups, titles, row)
   end
 end
 
--- What the launches of a group compute in all, and whether that is all; nil
--- where it is not known.
+-- Returns the operations in all launches of a group, with more = true if others
+-- were not counted; nil if they are unknown.
 local function flops_of(g)
   local sum = {half = 0, float = 0, double = 0, more = false}
   for _, e in ipairs(g) do
@@ -726,15 +727,15 @@ local function flops_of(g)
   return sum
 end
 
--- What a table has of that.
+-- Returns a table cell with these operations.
 local function flops_cell(g)
   local sum = g.ns > 0 and flops_of(g)
   if not sum or sum.all == 0 then return sum and sum.more and "?" or "-" end
   return (sum.more and ">" or "") .. format("%.2f", sum.all / g.ns)
 end
 
--- Which part of what a device was measured to do a kernel reached: of its
--- arithmetic and of its bandwidth, and which is nearer.
+-- Returns the share of a device's measured arithmetic and bandwidth that a
+-- kernel reached, and the nearer limit.
 local function reached(g, limits)
   local sum, least = flops_of(g), ""
   local parts, share, memory = {}, 0, 0
@@ -765,7 +766,7 @@ local function reached(g, limits)
   if share > 0 and share >= memory then
     return text .. ": arithmetic is nearer"
   end
-  local known = sum and not sum.more -- else memory has to be near by itself
+  local known = sum and not sum.more -- else memory must be near by itself
   if memory > 0 and known or memory >= 0.5 then
     text = text .. ": memory is nearer" .. (known and "" or
       ", of what is counted")
@@ -773,7 +774,7 @@ local function reached(g, limits)
   return text
 end
 
--- The group sizes of some launches, as a table has them.
+-- Returns the group sizes of launches for a table.
 local function groups_of(g)
   local text = size_of(g.first.group)
   for _, e in ipairs(g) do
@@ -790,8 +791,8 @@ local function add_findings(lines, found)
   end
 end
 
--- tostring(profile).  The findings are where people look: at the end, before
--- the next prompt, unless they come first.
+-- tostring(profile).  The findings come last, where users look: just before the
+-- next prompt; or first if `findings_first`.
 local function to_text(events, about, findings_first)
   local found = findings(events, about)
   about = measured(events, about)
@@ -810,7 +811,7 @@ local function to_text(events, about, findings_first)
 
   if findings_first then add_findings(lines, found) end
 
-  -- Rows have their device where there are several.
+  -- Rows name their device if there are several.
   local several = false
   for _, e in ipairs(device) do
     several = several or device_name(e) ~= device_name(device[1])
@@ -823,11 +824,11 @@ local function to_text(events, about, findings_first)
     return row
   end
 
-  local limits, names = {}, {} -- of devices that were measured
+  local limits, names = {}, {} -- of measured devices
   local work = with_device({"      %", "  total", "   count", "   mean",
     "    min", "    max", "   GB/s", "  of copy", "  GFLOP/s", "group",
     "name", "line"}, "device")
-  local compared = {} -- with what their device can do
+  local compared = {} -- with the limits of their device
   local function work_row(g)
     local e = g.first
     local rate = e.bytes and g.ns > 0 and g.bytes / g.ns
@@ -939,7 +940,7 @@ local function field(v)
   return '"' .. gsub(v, '"', '""') .. '"'
 end
 
--- A table of all events, a line each.
+-- Returns a table of all events, one line each.
 local function to_csv(events)
   local names = {"kind", "name", "where", "device", "queue", "queued_ns",
     "start_ns", "end_ns", "call_ns", "bytes", "arguments", "global", "group",
@@ -959,14 +960,13 @@ local function to_csv(events)
   return concat(lines, "\n") .. "\n"
 end
 
--- Rows of the host, which is process 1 of a trace; the devices' are queues.
+-- Rows of the host, which is process 1 of a trace; rows of devices are queues.
 local host_rows = {"script", "waits", "builds", "collections"}
 local row_of = {mark = 1, wait = 2, build = 3, collection = 4}
-local MESSAGES = #host_rows + 1 -- the first row of theirs
+local MESSAGES = #host_rows + 1 -- the first row of messages
 local LANE_ROWS = 1000000 -- from a lane of tasks or marks to the next
 
--- The first lane, from 1, in which an event overlaps no other that was put
--- there before.
+-- Returns the first lane, from 1, in which an event overlaps no earlier one.
 local function free_lane(e, ends)
   local lane = 1
   while ends[lane] and ends[lane] > e.start_ns do lane = lane + 1 end
@@ -974,13 +974,14 @@ local function free_lane(e, ends)
   return lane
 end
 
--- The row of a message, from 0, and its name.
+-- Returns the row of a message, from 0, and its name.
 local function message_lane(e, ends)
   local lane = free_lane(e, ends)
   return lane - 1, lane == 1 and "messages" or format("messages %d", lane)
 end
 
--- The lanes of tasks, by event; those of a queue that overlap have several.
+-- Returns the lanes of tasks, by event; overlapping tasks of a queue need
+-- several.
 local function task_lanes(events)
   local tasks, lanes, ends = of_kind(events, "task"), {}, {}
   sort(tasks, function(a, b) return a.start_ns < b.start_ns end)
@@ -992,8 +993,8 @@ local function task_lanes(events)
   return lanes
 end
 
--- The lanes of marks, by event: in each they are apart or within each other.
--- Those of coroutines may overlap otherwise.
+-- Returns the lanes of marks, by event: marks in a lane are disjoint or nested.
+-- Marks of coroutines may overlap in other ways.
 local function mark_lanes(events)
   local marks, lanes, open = of_kind(events, "mark"), {}, {}
   sort(marks, function(a, b)
@@ -1004,7 +1005,7 @@ local function mark_lanes(events)
     local lane = 0
     repeat
       lane = lane + 1
-      local ends = open[lane] or {} -- of those that it may be within
+      local ends = open[lane] or {} -- of marks that may contain it
       open[lane] = ends
       while #ends > 0 and ends[#ends] <= e.start_ns do ends[#ends] = nil end
     until #ends == 0 or e.end_ns <= ends[#ends]
@@ -1014,13 +1015,12 @@ local function mark_lanes(events)
   return lanes
 end
 
--- What is a value at a time, or for some time.
+-- Events that are values at a time, or over a time.
 local counted = {alloc = true, free = true, power = true}
 
--- The values over time, each {name, unit, first, points = {{ns, value}, ...}},
--- of a device that of its first event:
--- the memory in use, and what devices took, which ends where it was last looked
--- at.
+-- Returns the values over time, each {name, unit, first, points = {{ns, value},
+-- ...}}; `first` is the first event of a device's values.  They are the memory
+-- in use, and the power of devices, which ends at its last sample.
 local function counters(events, about)
   local list, by_key = {}, {}
   local alive = about.bytes -- at the end; then before the first event
@@ -1062,12 +1062,12 @@ local function value_text(value)
     to.point(format("%.3f", value))
 end
 
--- For Perfetto: host and devices as processes, their rows as threads, where
--- what is within a time of another is shown below it.
+-- Writes a trace for Perfetto: host and devices are processes, their rows are
+-- threads; events inside another event are shown below it.
 local function to_json(events, about)
   local quoted, micros = to.quoted, to.micro
   local lines, rows, processes, count = {}, {}, {}, 1
-  local places = {} -- of the events of devices: process and row
+  local places = {} -- process and row of device events
   local lanes, script_lanes = task_lanes(events), mark_lanes(events)
   local function add(...) lines[#lines + 1] = format(...) end
   local function name_process(pid, name)
@@ -1091,7 +1091,7 @@ local function to_json(events, about)
     end
     return processes[device]
   end
-  -- The process and the row of an event of a device.
+  -- Returns the process and the row of a device event.
   local function place(e)
     local pid = process_of(e)
     local lane = lanes[e] or 1
@@ -1147,7 +1147,7 @@ local function to_json(events, about)
       end
     end
   end
-  -- What waits for what, as arrows from the end to the beginning.
+  -- Dependencies are arrows from the end of one event to the start of another.
   for i, e in ipairs(events) do
     local before = e.after and events[e.after]
     if places[e] and before and places[before] then
@@ -1165,14 +1165,14 @@ local function to_json(events, about)
     concat(lines, ",\n"))
 end
 
--- What HTML would take for its own.
+-- Escapes what HTML would interpret.
 local function plain(s)
   return (gsub(to.utf(s), "[&<>]", {
     ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;",
   }))
 end
 
--- The floating-point operations of an event, where it has any.
+-- Returns the floating-point operations of an event, if it has any.
 local function flops_text(e)
   local parts = {}
   for _, kind in ipairs {"half", "float", "double"} do
@@ -1183,7 +1183,7 @@ local function flops_text(e)
     concat(parts, ", ") or nil
 end
 
--- A page with all events; lua/timeline.lua says how.
+-- Returns a page with all events; lua/timeline.lua describes it.
 local function to_html(events, about)
   local numbers, strings, sources = {}, {}, {}
   local function number(s)
@@ -1221,7 +1221,7 @@ local function to_html(events, about)
       devices[#devices + 1] = device
     end
   end
-  -- The name of something of a device, which goes without saying if it is one.
+  -- Names a part of a device; the device is omitted if there is only one.
   local function of_device(e, name)
     return #devices > 1 and device_of(e) .. ", " .. name or name
   end
@@ -1275,7 +1275,7 @@ local function to_html(events, about)
     TITLE = format("lze: %s, %d events", time_text(about.end_ns -
       about.start_ns), #events),
     TEXT = plain(to_text(events, about, true)),
-    -- Nothing in it ends the element that it is in.
+    -- Nothing in the data may close the element that contains it.
     DATA = gsub(format('{"process":%s,"boot":%s,"start":"%d",' ..
       '"epoch":"%d","end":%d,"devices":[%s],"strings":[%s],' ..
       '"lines":{%s},\n"plots":[%s],\n"rows":[%s]}', to.quoted(about.process or
@@ -1287,7 +1287,7 @@ local function to_html(events, about)
   return (gsub(C.page(), "@(%u+)@", values))
 end
 
--- By what the name of a file ends in.
+-- Writers by file name extension.
 local writers = {
   csv = to_csv, html = to_html, json = to_json,
   txt = function(events, about)
@@ -1295,7 +1295,7 @@ local writers = {
   end,
 }
 
--- The text of a file whose name ends so.
+-- Returns the text of a file with this extension.
 local function write(ending, events, about)
   return writers[ending](events, about)
 end
@@ -1316,7 +1316,7 @@ local function save(path, events, about)
   files.commit(file)
 end
 
--- The page as a part of another.
+-- Returns the page for embedding in another page.
 local function frame(events, about)
   local page = gsub(to_html(events, about), '[&"]', {
     ["&"] = "&amp;", ['"'] = "&quot;",

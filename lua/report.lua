@@ -8,16 +8,16 @@ local concat, format, match, rep, sub = table.concat, string.format,
 local to = C.json()
 local quoted, point, micro = to.quoted, to.point, to.micro
 
--- --- for a person ----------------------------------------------------------
+-- --- for users -------------------------------------------------------------
 
--- Field `key` of t as text of at most `most` bytes, or `otherwise`.
+-- Returns field `key` of t as text of at most `most` bytes, or `otherwise`.
 local function text(t, key, most, otherwise)
   local v = rawget(t, key)
   if v == nil then return otherwise end
   return sub(match(tostring(v), "^[^\0]*"), 1, most)
 end
 
--- A field of nanoseconds, as microseconds.
+-- Returns a field of nanoseconds as microseconds.
 local function us(t, key, otherwise)
   local v = rawget(t, key)
   if math.type(v) ~= "integer" then return text(t, key, 20, otherwise) end
@@ -97,8 +97,8 @@ end
 
 -- --- for programs ----------------------------------------------------------
 
--- For Perfetto or chrome://tracing: the report of a plan that was measured, and
--- the numbers of the lanes that have a queue.
+-- Writes the report of a measured plan for Perfetto or chrome://tracing;
+-- `lanes` are the numbers of the lanes that have a queue.
 local function trace(r, lanes)
   local events = {'{"ph":"M","pid":1,"name":"process_name","args":{"name":' ..
     quoted(r.name) .. "}}"}
@@ -118,7 +118,7 @@ local function trace(r, lanes)
     concat(events, ",\n") .. "\n]}\n"
 end
 
--- For Graphviz: what waits for what.
+-- Writes the dependencies for Graphviz.
 local function dot(r)
   local critical = {}
   for _, name in ipairs(r.critical_path or {}) do critical[name] = true end

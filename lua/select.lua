@@ -1,9 +1,9 @@
 -- select.lua - device selectors, ours and ONEAPI_DEVICE_SELECTOR's.
 -- SPDX-License-Identifier: MIT
 --
--- Devices are an array of {name, type, tiles}: each root, followed by as many
--- tiles as it has.  A set of them has true at their places.  What a number in a
--- selector counts are the members of the set it chooses from, in that order.
+-- Devices are an array of {name, type, tiles}: each root is followed by its
+-- tiles.  A set of devices has true at their places.  A number in a selector
+-- counts the members of the set from which it selects, in that order.
 
 local concat, error, find, format, gmatch, ipairs, lower, match, sub, tonumber =
   table.concat, error, string.find, string.format, string.gmatch, ipairs,
@@ -11,7 +11,7 @@ local concat, error, find, format, gmatch, ipairs, lower, match, sub, tonumber =
 
 local types = {gpu = true, cpu = true, npu = true, fpga = true, mca = true}
 
--- The pieces of s between separators, without blanks round them.
+-- Returns the pieces of s between separators, without blanks around them.
 local function pieces(s, separator)
   local list = {}
   for piece in gmatch(s .. separator, "([^" .. separator .. "]*)" .. separator)
@@ -21,13 +21,14 @@ local function pieces(s, separator)
   return list
 end
 
--- "N", or "*" where it may stand.
+-- Parses "N", or "*" if `star` allows it.
 local function number(s, star)
   if star and s == "*" then return s end
   return #s <= 6 and match(s, "^%d+$") and tonumber(s) or nil
 end
 
--- "N" or "N.M", with stars, if allowed: the root, or nil, and its tile.
+-- Parses "N" or "N.M", with stars if allowed: returns the root, or nil, and its
+-- tile.
 local function position(s, star)
   local root, tile = match(s, "^([^.]*)%.(.*)$")
   if not root then return number(s) end
@@ -35,8 +36,8 @@ local function position(s, star)
   if root and tile then return root, tile end
 end
 
--- Mark members of `from` in `to`: those of a type, or of any; of these the one
--- at a root's position, or all; of that a tile, "*" for all, or itself.
+-- Marks members of `from` in `to`: of a type, or of any; of these the device at
+-- a root's position, or all; of that device a tile, "*" for all, or itself.
 local function add(to, from, devices, type, root, tile)
   local at = 0
   for k, d in ipairs(devices) do
@@ -52,8 +53,8 @@ local function add(to, from, devices, type, root, tile)
   end
 end
 
--- One element of a term's list; false where the grammar of
--- ONEAPI_DEVICE_SELECTOR does not have it.
+-- Adds one element of a term's list; returns false if the grammar of
+-- ONEAPI_DEVICE_SELECTOR does not allow it.
 local function add_element(to, from, devices, e, oneapi)
   local root, tile = position(e, oneapi)
   local type, rest = match(e, "^(%a+):(.*)$")
@@ -76,20 +77,21 @@ local function add_element(to, from, devices, e, oneapi)
   return true
 end
 
--- A selector as messages show it.
+-- Returns a selector for messages.
 local function shown(text)
   return #text <= 80 and text or
     format("%s... (%d bytes)", sub(text, 1, 60), #text)
 end
 
--- The members of `from` that the terms of a selector match: "!" subtracts last,
--- and from all where there is nothing else.  `fail` raises.
+-- Returns the members of `from` that the terms of a selector match: "!"
+-- subtracts last, and from all members if there are no other terms.  `fail`
+-- raises.
 local function terms(devices, from, text, oneapi, fail)
   local chosen, removed, ignored, only_removals = {}, {}, {}, true
   for _, term in ipairs(pieces(lower(text), ";")) do
     local remove = sub(term, 1, 1) == "!"
     if remove then term = sub(term, 2) else only_removals = false end
-    -- In ours a backend may stand first, in the other one it must.
+    -- Our terms may start with a backend; ONEAPI_DEVICE_SELECTOR's must.
     local backend, rest = match(term, "^ *([^:]-) *:(.*)$")
     local ours = backend == "level_zero" or backend == "*"
     if oneapi and (not backend or backend == "" or find(rest, ":", 1, true))
@@ -115,9 +117,9 @@ end
 
 local functions = {}
 
--- The places of the devices that a selector, a number, a string or nil for all,
--- chooses from those that ONEAPI_DEVICE_SELECTOR, nil or "" for all, leaves.
--- `what` names the selector.
+-- Returns the places of the devices that a selector (a number, a string, or nil
+-- for all) selects from the devices that ONEAPI_DEVICE_SELECTOR allows (nil or
+-- "" for all).  `what` names the selector.
 function functions.select(devices, selector, what, limit)
   local set = {}
   local at = 1
@@ -146,8 +148,8 @@ function functions.select(devices, selector, what, limit)
   return places
 end
 
--- Raise that no device matches what was wanted, a description, or nil for any;
--- devices has what there is: {name, type, tile}.
+-- Raises an error that no device matches the wanted one, a description, or nil
+-- for any; `devices` lists the existing ones: {name, type, tile}.
 function functions.none(devices, wanted, where, limit, missing)
   local list = {}
   for i, d in ipairs(devices) do

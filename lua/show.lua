@@ -13,7 +13,7 @@ local function keys(t)
   return list
 end
 
--- A value in a line: tables of names and values in braces.
+-- Returns a value on one line: tables as names and values in braces.
 local function inline(v)
   if type(v) ~= "table" then return tostring(v) end
   local parts = {}
@@ -26,7 +26,7 @@ end
 
 local functions = {}
 
--- A line for each item of an array and for each named value.
+-- Returns a line for each item of an array and for each named value.
 function functions.table(t)
   local lines = {}
   for i = 1, #t do lines[i] = format("%d: %s", i, inline(rawget(t, i))) end
@@ -36,11 +36,11 @@ function functions.table(t)
   return #lines > 0 and concat(lines, "\n") or "none"
 end
 
--- The module: its version, and the names in it.
+-- Returns the module's version and the names in it.
 function functions.module(t)
   local lines, width = {tostring(rawget(t, "_VERSION")) .. ":"}, 80
   local names = keys(t)
-  if rawget(t, "array") == nil then -- its first use loads it
+  if rawget(t, "array") == nil then -- loaded at its first use
     names[#names + 1] = "array"
     sort(names)
   end

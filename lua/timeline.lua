@@ -1,17 +1,17 @@
 -- timeline.lua - a profile as one page: HTML, style and script.
 -- SPDX-License-Identifier: MIT
 --
--- The page needs nothing but itself. @TITLE@, @TEXT@ and @DATA@ are put in.
+-- The page needs no other files.  @TITLE@, @TEXT@ and @DATA@ are replaced.
 -- Data is {process, boot, start, epoch, end, devices, strings, lines, plots:
 -- [{name, unit, points: [[time, value], ...]}], rows: [{name, device, events:
 -- [[start, length, name, where, bytes, group, global, why, kind, number, after,
--- parent, flops, arguments], ...]}]}, times in nanoseconds from the beginning;
--- device counts from 0 in devices, and name, where, group, global, why, kind,
--- flops and arguments in strings, -1 for none; lines has the text of the line
--- of the script by the number of a where; after and parent are numbers of
--- events, or 0. Start is the machine's clock at the beginning, epoch the time
--- since 1970, as text.
--- `lze trace merge` puts in the data of several processes, with commas between.
+-- parent, flops, arguments], ...]}]}, times in nanoseconds from the start;
+-- device is an index from 0 into devices; name, where, group, global, why,
+-- kind, flops and arguments are indices into strings, -1 if absent; lines has
+-- the text of the script's line by the number of a where; after and parent are
+-- numbers of events, or 0.  start is the machine's clock at the beginning,
+-- epoch the time since 1970, as text.  `lze trace merge` inserts the data of
+-- several processes, separated by commas.
 
 return [==[
 <!DOCTYPE html>

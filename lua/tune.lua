@@ -11,17 +11,17 @@ local concat, format, sort, unpack = table.concat, string.format, table.sort,
 -- after the budget has cut it.
 local ROUNDS, LEAST_ROUNDS = 11, 5
 local BUDGET_NS = 10000000000 -- for all rounds together
--- A size whose first time is so many times the best's is not timed again, but
--- for the heuristic's own: no single time may make it the best.
+-- A size whose first time is this many times the best is not timed again,
+-- except the heuristic's own: a single time must not make it the best.
 local HOPELESS = 2
--- The heuristic's size stays unless another one is better by this much, which
--- medians of so few rounds cannot tell from chance.
+-- The heuristic's size stays unless another is better by this factor: medians
+-- of few rounds vary that much by chance.
 local NOISE = 1.02
 
--- What lze.tune has to decide itself.
+-- Fields that lze.tune must set itself.
 local decided = {group = true, policy = true, after = true, signal = true}
 
--- A launch table of the script's range or launch table.
+-- Returns a launch table from the script's range or launch table.
 local function launch_of(range)
   if type(range) ~= "table" then return {range} end
   local launch = {}
@@ -35,8 +35,8 @@ local function launch_of(range)
   return launch
 end
 
--- The heuristic's own size comes first, then what the rule thinks well of and
--- what other policies choose.
+-- The heuristic's own size comes first, then sizes that its rule ranks well and
+-- the choices of other policies.
 local function candidates(t)
   local list, seen = {}, {}
   local function add(size)
@@ -57,7 +57,7 @@ end
 
 -- --- the buffers that the kernel writes ------------------------------------
 
--- Add the buffer x, or an array's, with a copy of it.
+-- Adds the buffer x, or an array's, with a copy of it.
 local function save(saved, x)
   x = C.buffer_of(x)
   if not x or #x == 0 then return end
@@ -67,7 +67,7 @@ local function save(saved, x)
   saved[#saved + 1] = {x, copy}
 end
 
--- All that it may write: arguments, and what `uses` names.
+-- Saves all that the kernel may write: arguments, and buffers named by `uses`.
 local function save_all(t, uses)
   local saved = {}
   for i = 1, t.n do
@@ -84,14 +84,14 @@ local function save_all(t, uses)
   return saved
 end
 
--- They hold again what they did, behind whatever still runs.
+-- Restores the buffers, after all commands still running.
 local function restore_all(saved)
   for _, pair in ipairs(saved) do C.call(pair[1], "copy", pair[2]) end
 end
 
 -- --- measuring -------------------------------------------------------------
 
--- Launch each once untimed, because that compiles, then time all in turns.
+-- Launches each once untimed, because that compiles, then times all in turns.
 local function measure(t, launch, saved, all)
   local function time(c)
     launch.group = c.group
@@ -109,7 +109,7 @@ local function measure(t, launch, saved, all)
       break
     end
     for i = 1, #all do
-      -- None always comes first.
+      -- Each round starts with a different size.
       local c = all[(i + round - 2) % #all + 1]
       if c.live then c.times[#c.times + 1] = time(c) end
     end
@@ -123,19 +123,19 @@ local function measure(t, launch, saved, all)
   end
 end
 
--- A candidate for the report.
+-- Returns a candidate for the report.
 local function result(c)
   return {group = {unpack(c.group)}, ns = c.ns, rounds = #c.times}
 end
 
--- The fastest first, behind all others what was timed once only.
+-- The fastest comes first; candidates that were timed only once come last.
 local function is_before(a, b)
   local once_a, once_b = #a.times == 1, #b.times == 1
   if once_a ~= once_b then return once_b end
   return a.ns < b.ns
 end
 
--- What a report of a kernel is printed as.
+-- Returns a metatable that prints a kernel's report.
 local function printed(name)
   return {__name = "lze tune", __tostring = function(r)
     local lines = {
@@ -162,7 +162,7 @@ function functions.tune(k, range, ...)
   end
   local all = candidates(t)
   local saved = save_all(t, launch.uses)
-  -- However it ends, the buffers hold what they did.
+  -- The buffers are restored even after an error.
   local ok, err = C.pcall(measure, t, launch, saved, all)
   restore_all(saved)
   if not ok then C.raise(err) end

@@ -5,7 +5,7 @@ local C = ...
 local error, ipairs, select = error, ipairs, select
 local format, mathtype = string.format, math.type
 
--- What a cell of so many bits holds after an integer is stored into it.
+-- Bits of an integer cell, to which a stored integer wraps.
 local bits = {char = 8, uchar = 8, short = 16, ushort = 16, int = 32,
   uint = 32, long = 64, ulong = 64}
 
@@ -17,7 +17,7 @@ local function wrap(kind, v)
   return v
 end
 
--- As a cell holds it, but in k:check, which finds what does not fit.
+-- Returns the value that a cell stores; k:check reports values that do not fit.
 local function taken(kind, v)
   return C.is_checked() and v or wrap(kind, v)
 end
@@ -42,8 +42,8 @@ local change = {
   atomic_exchange = function(_, _, v) return v end
 }
 
--- The element type of what an atomic works on, checked as a kernel's is; the
--- arguments behind i are `v`, or `expected` and `v`.
+-- Returns the element type of an atomic's argument, checked as in a kernel; the
+-- arguments after i are `v`, or `expected` and `v`.
 local function cell(name, x, i, ...)
   local kind = C.type(x)
   if not kind then
@@ -74,7 +74,7 @@ local function cell(name, x, i, ...)
   return kind
 end
 
--- The element there.
+-- Returns the element at i.
 local function held(x, i)
   local old = C.get(x, i)
   if old == nil then
@@ -95,7 +95,7 @@ for name, f in next, change do
       error(format("%s needs integers, these are of %s", name, kind), 0)
     end
     local old = held(x, i)
-    -- What is compared is a cell's: k:check finds v itself where it is none.
+    -- Compare the stored value: k:check reports a v that does not fit.
     if picks and C.is_checked() and wrap(kind, v) ~= v then
       C.set(x, i, v)
       v = wrap(kind, v)
@@ -105,14 +105,14 @@ for name, f in next, change do
   end
 end
 
--- Whether two numbers are the same bits in a cell.
+-- Returns true if a cell stores two numbers as the same bits.
 local function same(kind, a, b)
   if bits[kind] then return a == wrap(kind, b) end
   local text = kind == "float" and "f" or "d"
   return string.pack(text, a) == string.pack(text, b)
 end
 
--- The value expected comes before the new one; returns the old one.
+-- The expected value comes before the new one; returns the old one.
 function work.atomic_compare_exchange(x, i, expected, v)
   local kind = cell("atomic_compare_exchange", x, i, expected, v)
   local old = held(x, i)
