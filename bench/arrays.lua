@@ -3,15 +3,16 @@
 --
 --   sh scripts/with-build BUILD lua5.4 bench/arrays.lua [ROUNDS]
 --
--- Each row is of 2^24 floats; lengths are sqrt(x * x + y * y):sum().  lze,
--- memcpy and a loop in C at -O3, both of one thread, take turns; medians are
--- compared.  lze's time is from the call until its result is there, allocation
--- included.  Then z:set(a * x + y) beside a kernel in Lua that does the same,
--- and what it costs to write and launch an expression of five operations on few
--- elements whose kernel is there, and one of five nodes with its operands,
--- beside a launch and a buffer: as they come, and behind a kernel that keeps
--- the device busy.  There no thread is woken, which may take longer than
--- either: PoCL's threads sleep where launches come slower than they end.
+-- Each row is about 2^24 floats; lengths are sqrt(x * x + y * y):sum().  lze,
+-- memcpy and a loop in C at -O3, both on one thread, take turns; medians are
+-- compared.  lze's time is from the call until its result is available,
+-- including allocation.  Then z:set(a * x + y) is compared with a Lua kernel
+-- that does the same.  Last come the costs to write and launch an expression of
+-- five operations on few elements whose kernel exists, and one of five nodes
+-- including operands, compared with a launch and a buffer: alone, and behind a
+-- kernel that keeps the device busy.  There no thread must be woken, which may
+-- take longer than either: PoCL's threads sleep if launches come slower than
+-- they end.
 
 package.path = "bench/lib/?.lua;" .. package.path
 local lze = require "lze"
@@ -22,7 +23,7 @@ local rounds = tonumber(arg and arg[1]) or 21
 
 local n <const> = 1 << 24
 local seeds = A.arange(n)
--- Small whole numbers: sums of them are exact in any order.
+-- Small whole numbers: their sums are exact in any order.
 local x = ((seeds * 7919) % 101 - 50):to "float"
 seeds = nil -- luacheck: ignore
 x[n - 7] = 60
@@ -31,11 +32,11 @@ local to = lze.buffer("float", n):fill(0)
 local from = x.buffer.pointer
 lze.wait()
 
--- The sum of the lengths of (x, y), computed on the way.
+-- Computes the sum of the lengths of (x, y) without storing them.
 local other = A.ones {n}
 local function lengths() return (x * x + other * other):sqrt():sum():item() end
 
--- How often elements are read or written: memcpy does either once.
+-- How often elements are read or written: memcpy does each once.
 local cases = {
   {"sum", 1, function() return x:sum():item() end,
     function() return c.sum(from, n) end},
@@ -104,7 +105,7 @@ local ours, theirs = median(a), median(b)
 print(("%-20s %8.2f ms, the kernel %8.2f ms: %.2f"):format("z:set(a * x + y)",
   ours, theirs, ours / theirs))
 
--- Five operations, and five nodes, of which two are operations ----------------
+-- Five operations; then five nodes, two of them operations --------------------
 
 local few <const>, times <const> = 16, 1000
 local u, v = A.ones {few}, A.ones {few}

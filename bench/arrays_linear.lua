@@ -2,11 +2,11 @@
 -- and NumPy's.
 -- SPDX-License-Identifier: MIT
 --
--- Run by bench/clocks.c, which has the clock.  The ways that are compared take
--- turns, round by round; medians are shown, in milliseconds, with what must be
--- waited for, but without the first time.  OpenBLAS is the system's, on all
--- cores, and left out where there is none.  NumPy, which is called in a process
--- of its own and times itself, is left out where python3 does not have it.
+-- Run by bench/clocks.c, which provides the clock.  The competitors take turns,
+-- round by round; medians are shown, in milliseconds, including waits but not
+-- the first time.  OpenBLAS is the system's, on all cores, and omitted if it is
+-- not installed.  NumPy runs in a separate process and times itself; it is
+-- omitted if python3 does not have it.
 
 package.path = "bench/lib/?.lua;" .. package.path
 local lze = require "lze"

@@ -3,8 +3,8 @@
 --
 --   make bench-arrays-order [ROUNDS=9]
 --
--- The least times of some rounds over 2^22 floats in random order; results are
--- compared.
+-- The least times of several rounds over 2^22 floats in random order; results
+-- are compared.
 
 local lze = require "lze"
 local A = lze.array
@@ -59,4 +59,4 @@ for i = 1, n do assert(sorted[i] == expected[i]) end
 local found = (x:histogram(bins, {low = -1, high = 1})):read()
 local far = 0
 for b, v in ipairs(counts:read()) do far = far + math.abs(v - found[b]) end
-assert(far < n // 1000) -- C's does not look at edges
+assert(far < n // 1000) -- the C code ignores edges

@@ -4,10 +4,10 @@
 --   PYTHON=python3 sh scripts/with-build BUILD lua5.4 bench/arrays_peers.lua
 --     [ROUNDS]
 --
--- All three take turns, round by round; medians are shown, in milliseconds, of
--- what must be waited for, without the first two times.  Python stays, in a
--- process of its own, and times itself.  What it lacks is left out: pyopencl,
--- or an operation.
+-- All three take turns, round by round; medians are shown, in milliseconds,
+-- including waits but not the first two times.  Python stays in a separate
+-- process and times itself.  pyopencl, or an operation, is omitted if Python
+-- lacks it.
 
 package.path = "bench/lib/?.lua;" .. package.path
 local lze = require "lze"
@@ -82,7 +82,7 @@ local python = io.popen(("%s '%s/peers.py' '%s/answers'"):format(
   os.getenv "PYTHON" or "python3", directory, directory), "w")
 local answers = assert(io.open(directory .. "/answers"))
 
--- Milliseconds that a line of Python takes.
+-- Returns the milliseconds that a line of Python takes.
 local function asked(line)
   python:write(line, "\n")
   python:flush()

@@ -3,9 +3,9 @@
 --
 --   sh scripts/with-build BUILD lua5.4 bench/by_hand.lua [ROUNDS]
 --
--- Each row is of 2^22 integers of 64 bits, or of 2^24 bytes: launched as the
--- examples launch them, by arrays, and in one thread of C at -O3 (baseline.c),
--- in turns: the least times and the medians, of which the latter are compared.
+-- Each row is 2^22 integers of 64 bits, or 2^24 bytes: launched as in the
+-- examples, by arrays, and in one thread of C at -O3 (baseline.c), in turns.
+-- Shown are the least times and the medians; the medians are compared.
 
 package.path = "bench/lib/?.lua;" .. package.path
 local lze = require "lze"
@@ -30,8 +30,8 @@ local sum = lze.load "kernels/reduction.spv".sum
 local scan = lze.load "kernels/scan.spv"
 local histogram = lze.load "kernels/histogram.spv".histogram_runs
 
--- All ways write the same memory: pages of one buffer may be slower than those
--- of another.  What is looked at is not there before.
+-- All variants write the same memory: pages of one buffer may be slower than
+-- pages of another.  The checked elements are cleared before each run.
 local cases = {
   {"sum", function()
     sum({4 * cores, group = 1}, numbers, n, sums, 1)

@@ -1,10 +1,10 @@
 -- compile.lua - what it costs to get a kernel ready, caches empty and full.
 -- SPDX-License-Identifier: MIT
 --
--- Run by bench/clocks.c, which has the clock.  The steps are timed in a process
--- whose caches (lze's and PoCL's) are empty, then in one that finds there what
--- the first has left, then once more in that one.  Medians of the rounds are
--- shown, in milliseconds.
+-- Run by bench/clocks.c, which provides the clock.  The steps are timed in a
+-- process whose caches (lze's and PoCL's) are empty, then in a process that
+-- finds the first one's results there, then once more in that one.  Medians of
+-- the rounds are shown, in milliseconds.
 
 package.path = "bench/lib/?.lua;" .. package.path
 local stats = require "stats"
@@ -28,7 +28,7 @@ local function measure()
   local m
   lze.wait()
   local file <close> = assert(io.open "kernels/saxpy.cl")
-  local source = file:read "a":gsub("saxpy", "other") -- not that of the file
+  local source = file:read "a":gsub("saxpy", "other") -- not the file's
   local function launch(group)
     m.saxpy:launch({1024, group = group}, 2, x, y):wait()
   end
@@ -60,7 +60,7 @@ end
 
 local function quoted(text) return "'" .. text:gsub("'", "'\\''") .. "'" end
 
--- Milliseconds by step, of the first time and of the second.
+-- Returns milliseconds by step, of the first time and of the second.
 local function run(directory)
   local pipe = assert(io.popen(("env XDG_CACHE_HOME=%s POCL_CACHE_DIR=%s %s " ..
     "bench/compile.lua measure"):format(quoted(directory .. "/lze"),

@@ -1,13 +1,15 @@
 -- first.lua - how long one waits at first: new modules, new ranges.
 -- SPDX-License-Identifier: MIT
 --
--- Run by bench/clocks.c, which has the clock.  Each round of modules and each
--- trace of ranges is a process with empty caches; what a second process finds
--- there is timed as well.  Medians and totals are shown, in milliseconds.
+-- Run by bench/clocks.c, which provides the clock.  Each round of modules and
+-- each trace of ranges is a process with empty caches; a second process that
+-- uses these caches is timed, too.  Medians and totals are shown, in
+-- milliseconds.
 --
--- For each trace it also shows how many forms of the kernel PoCL compiled.  If
--- BASE names the build directory of another lze, that lze runs the same traces
--- in turns with this one; BASE_ENV has settings for it, as in NAME=VALUE.
+-- For each trace it also shows the number of kernel forms that PoCL compiled.
+-- If BASE names the build directory of another lze, that lze runs the same
+-- traces in turns with this one; BASE_ENV has settings for it, as in
+-- NAME=VALUE.
 
 package.path = "bench/lib/?.lua;" .. package.path
 local stats = require "stats"
@@ -21,7 +23,7 @@ local function file_read(name)
   return file:read "a"
 end
 
--- From bytes to a kernel; `name` takes the place of saxpy's.
+-- Returns the time from bytes to a kernel; `name` replaces saxpy's name.
 local function timed_module(lze, bytes, name)
   local renamed = bytes:gsub("saxpy", name)
   local before = now()
@@ -29,8 +31,8 @@ local function timed_module(lze, bytes, name)
   return (now() - before) / 1e3, kernel
 end
 
--- To the first element of a result, from a function of Lua and from the module
--- that another has become; a name makes either new.
+-- Times the first element of a result, from a Lua function and from the module
+-- that another one became; the name makes either new.
 local function results(lze)
   local x = lze.buffer("float", 1024):fill(1)
   local y = lze.buffer("float", 1024)
@@ -100,8 +102,8 @@ local traces = {
   {"a graph, then launches", function(i) return 4096 * (i % 5 + 1) end},
 }
 
--- How many forms of kernels are in PoCL's cache; other drivers compile none for
--- a range.
+-- Returns the number of kernel forms in PoCL's cache; other drivers do not
+-- compile for a range.
 local function compiled()
   local pipe = assert(io.popen("find \"$POCL_CACHE_DIR\" -name '*.so' " ..
     "! -name 'tempfile*' | wc -l"))
@@ -110,7 +112,7 @@ local function compiled()
   return count
 end
 
--- 100 launches, each waited for.
+-- Runs 100 launches, and waits for each.
 local function ranges(index)
   local lze = require "lze"
   local k = lze.compile([[
@@ -155,7 +157,7 @@ end
 
 local function quoted(text) return "'" .. text:gsub("'", "'\\''") .. "'" end
 
--- What a process prints, as lists of milliseconds by name.
+-- Returns a process's output as lists of milliseconds by name.
 local function run(directory, part, variables)
   local pipe = assert(io.popen(("env XDG_CACHE_HOME=%s POCL_CACHE_DIR=%s %s " ..
     "%s bench/first.lua %s"):format(quoted(directory .. "/lze"),
@@ -181,7 +183,7 @@ local function with_directory(f)
   if not ok then error(message, 0) end
 end
 
--- Traces differ by whole compilations, which few rounds show.
+-- Traces differ by whole compilations, so a few rounds suffice.
 local trace_rounds = math.min(rounds, 3)
 
 local all = {first = {}, second = {}, warm = {}, again = {}, known = {},
@@ -220,7 +222,7 @@ show("\nto the first element of a result", {
   {"a known function of Lua, the same", "lua_known"},
 })
 
--- Each way to run the traces: a title and what `env` is given for it.
+-- The variants that run the traces: a title and settings for `env`.
 local ways = {{"lze", ""}}
 do
   local base, settings = os.getenv "BASE" or "", os.getenv "BASE_ENV" or ""

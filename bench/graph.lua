@@ -1,7 +1,7 @@
 -- graph.lua - what a run of a plan costs beside launches one by one.
 -- SPDX-License-Identifier: MIT
 --
--- Run by bench/clocks.c, which has the clocks.  The ways that are compared take
+-- Run by bench/clocks.c, which provides the clocks.  The competitors take
 -- turns, round by round, in one process; medians are shown, in microseconds.
 
 package.path = "bench/lib/?.lua;" .. package.path
@@ -19,7 +19,7 @@ local mod = lze.compile [[
     for (int k = 0; k < n; k++) v = v * 0.999f + 0.5f;
     x[i] = v; }]]
 
--- Medians of what each of the functions answers, in turns.
+-- Returns the medians of each function's results, in turns.
 local function compare(count, ...)
   local ways, samples = {...}, {}
   for w, f in ipairs(ways) do
@@ -33,7 +33,7 @@ local function compare(count, ...)
   return table.unpack(samples)
 end
 
--- What measures a run of a plan.
+-- Returns a function that measures a run of a plan.
 local function timed(plan)
   return function()
     local before = now()
@@ -49,8 +49,8 @@ end
 
 print(("%-44s %10s %10s %7s %6s"):format("", "plan", "other", "ratio", "most"))
 
--- Two branches on two devices: `make bench-graph` makes two of the cores of a
--- CPU, on which alone each runs.
+-- Two branches on two devices: `make bench-graph` makes devices of two cores of
+-- a CPU, each on one core.
 if (...) == "branches" then
   local devices, n = lze.devices(), 1 << 14
   assert(devices[2], "there is one device only")

@@ -3,7 +3,7 @@
 --
 --   lua5.4 bench/guard.lua guarded|bare COUNT
 --
--- Bare is what the guard calls, as its upvalue.
+-- "bare" calls the guarded function directly: the guard's upvalue.
 
 local lze = require "lze"
 

@@ -4,12 +4,12 @@
 --   lua5.4 bench/instructions.lua own|beyond|records|ratio|more COUNT TITLE \
 --     FILE [TITLE FILE]...
 --
--- A library's own instructions are those of its functions and of what they
--- call elsewhere (libc, liblua), without what lies below it: the driver under
--- lze.so, OpenCL under the driver.  Beyond the driver is all that the thread
--- does but for the calls of the driver: the host's program and Lua, too.
--- Records are the recorder's functions with all that they call.  "more" is what
--- a program takes in all beyond what it takes for COUNT fewer.
+-- A library's own instructions are those in its functions and in what they call
+-- elsewhere (libc, liblua), without libraries below it: the driver under
+-- lze.so, OpenCL under the driver.  "beyond" counts all instructions of the
+-- thread except in calls of the driver, including the host program and Lua.
+-- "records" counts the recorder's functions and all that they call.  "more" is
+-- the difference between a program and the same program with COUNT fewer.
 
 local ours = {
   { name = "lze.so", below = { "libze_loader", "libze_opencl" } },
@@ -27,7 +27,7 @@ local function is_below(library, object)
   return false
 end
 
--- callgrind writes a name once and then its number.
+-- callgrind writes a name once, later only its number.
 local function numbered()
   local names = {}
   return function(text)
@@ -41,7 +41,8 @@ local function is_record(name)
   return name:find "^lze_record_" ~= nil
 end
 
--- own[name], the total, what is beyond the driver, and the records.
+-- Returns own[name], the total, the instructions beyond the driver, and the
+-- records.
 local function read(path)
   local object_of, function_of = numbered(), numbered()
   local own, total, driver, records = {}, 0, 0, 0

@@ -3,10 +3,10 @@
 --
 --   sh scripts/with-build BUILD lua5.4 bench/lua_kernels.lua [ROUNDS]
 --
--- Each pair computes the same and is checked for it; launches of both take
--- turns, in groups of the size that lze chooses for the OpenCL C, and the
--- medians are compared.  Integers of the OpenCL C are int, as people write it;
--- those of Lua are 64 bits wide.
+-- Both kernels of a pair must compute the same, which is checked; their
+-- launches take turns, in groups of the size that lze chooses for the OpenCL C,
+-- and the medians are compared.  Integers are int in OpenCL C, as people write
+-- it, and 64 bits wide in Lua.
 
 package.path = "bench/lib/?.lua;" .. package.path
 local lze = require "lze"
@@ -27,8 +27,8 @@ local function random(type, n, low, high)
   return lze.buffer(type, t)
 end
 
--- name, OpenCL C, the function in Lua, range, arguments of both: the last is
--- written, and compared; further ones of the OpenCL C.
+-- name, OpenCL C, the Lua function, range, arguments of both (the last is
+-- written and compared), more arguments of the OpenCL C.
 local cases = {}
 local function case(...) cases[#cases + 1] = table.pack(...) end
 
@@ -224,7 +224,7 @@ case("spmv", [==[kernel void k(global const int *first,
     random("float", rows * each, 0, 1), random("float", rows, 0, 1),
     lze.buffer("float", rows)})
 
--- What both leave in the last argument is the same, or nearly so.
+-- Checks that the last argument is the same for both, or nearly so.
 local function check(name, a, b)
   for i = 1, #a do
     local off = abs(a[i] - b[i])

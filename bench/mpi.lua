@@ -4,7 +4,7 @@
 --   mpirun -n 2 lua5.4 bench/mpi.lua [ROUNDS]
 --
 -- Messages between two ranks and allreduce, by lze and by C, in turns and on
--- the same buffers; the least of ROUNDS times of each.
+-- the same buffers; the least of ROUNDS times each.
 
 local lze, mpi = require "lze", require "lze.mpi"
 local world = mpi.world()
@@ -35,7 +35,7 @@ local function allreduce(x, times)
   return raw.since(start) / times
 end
 
--- C uses y, where x is memory of a device.
+-- C uses y if x is device memory.
 local function compare(what, x, times, ours, theirs, amount, aim, y)
   local least = {math.huge, math.huge}
   for _ = 0, rounds do                       -- the first is not counted

@@ -3,12 +3,12 @@
 --
 --   build/bench/clocks bench/mpi_weak.lua [ROUNDS [LATENCY [RATE]]]
 --
--- One process does what one rank of P does, on a device of its own: its kernels
--- are timed.  What its messages take is a model, LATENCY us + bytes / RATE GB/s
--- for each (R. Hockney, "The communication challenge for MPP", Parallel
--- Computing 20, 1994), 2 us and 10 GB/s unless they are told.  Each rank has
--- the same share whatever P is; in n-body it meets P times as many others.  The
--- efficiency is the time of the kernels over that of the step.
+-- One process does the work of one rank of P, on its own device: its kernels
+-- are timed.  The time of its messages is modelled as LATENCY us + bytes / RATE
+-- GB/s each (R. Hockney, "The communication challenge for MPP", Parallel
+-- Computing 20, 1994), by default 2 us and 10 GB/s.  Each rank has the same
+-- share for any P; in n-body it interacts with P times as many bodies.  The
+-- efficiency is the time of the kernels divided by the time of the step.
 
 local lze = require "lze"
 local now = _G.now -- luacheck: ignore
@@ -20,7 +20,7 @@ assert(rounds and rounds > 0 and latency and rate and rate > 0,
 
 local function message(bytes) return latency + bytes / (rate * 1e3) end
 
--- The least of some rounds, in us.
+-- Returns the least of several rounds, in us.
 local function time(f)
   local least = math.huge
   for i = 0, rounds do                       -- the first is not counted
@@ -42,8 +42,8 @@ local function head(text)
     "messages us", "a step us", "efficiency"))
 end
 
--- Rows of 1024 cells: a row goes to each neighbour and comes from it while the
--- inside is computed, the two neighbours one after the other.
+-- Rows of 1024 cells: a row is sent to each neighbour and received from it
+-- while the inside is computed, for the two neighbours one after the other.
 local width, rows = 1024, 1024
 local heat = lze.kernel(function(x, y, u, v, first)
   local at = (first + y - 2) * width + x + 1

@@ -3,9 +3,9 @@
 --
 --   lua5.4 bench/page.lua [EVENTS [BROWSER]]
 --
--- Writes such a page, with events of 4 queues, and shows it in Chromium without
--- a window: when it is there, how long it takes to draw, and to zoom in by the
--- wheel, 20 times; medians in milliseconds.
+-- Writes a page with events of 4 queues, and shows it in headless Chromium:
+-- measures the time to load it, to draw it, and to zoom in by the wheel, 20
+-- times; medians in milliseconds.
 
 package.path = "bench/lib/?.lua;" .. package.path
 local json, stats = require "json", require "stats"

@@ -12,11 +12,11 @@
 -- Each kernel has three ranges.  lze first launches all of them in its own
 -- groups, one after the other, as a program with several shapes does.  Then,
 -- for each range, a search launches the same kernel, loaded a second time, in
--- groups that it gives by hand: a coarse grid, then all neighbours of the best
--- group until none is faster.  The four best groups compete again; the winner
--- and lze's own group then alternate in new rounds.  The ratio is the least
--- time of these rounds over the least time of lze's own choice: at most 1.
--- A time is the device's own, from the first work-item to the last.
+-- groups that it sets explicitly: a coarse grid, then all neighbours of the
+-- best group as long as one is faster.  The four best groups compete again; the
+-- winner and lze's own group then alternate in new rounds.  The ratio is the
+-- least time of these rounds divided by the least time of lze's choice: at most
+-- 1.  A time is the device's own, from the first work-item to the last.
 
 local here = arg[0]:match "^(.*)/" or "."
 package.path = here .. "/lib/?.lua;" .. package.path
@@ -26,10 +26,10 @@ local neighbourhood = require "neighbourhood"
 
 -- The halves were drawn with this seed before any case had been measured.
 local SEED <const> = 20261201
--- A burst of launches is one sample of a case that takes less than this.
+-- A case that takes less than this is sampled by a burst of launches.
 local SHORT <const> = 0.0002
 local BURST <const> = 8
--- Seconds for the rounds of a pair, beyond the rounds that were asked for.
+-- Seconds for the rounds of a pair, beyond the requested rounds.
 local PAIR_SECONDS <const> = 0.4
 -- Seconds after which a search tries no further neighbours.
 local SEARCH_SECONDS <const> = 6
@@ -177,8 +177,8 @@ local function with_group(work, group)
   return launch
 end
 
--- Returns the groups by which a search found the kernel fastest, best first.
--- It launches k; which groups are legal, `own` says, the same kernel.
+-- Returns the groups with which a search found the kernel fastest, best first.
+-- It launches k; `own`, the same kernel, tests which groups are legal.
 local function search(own, k, case, work)
   local tried, found, least = {}, {}, math.huge
   local splits = pcall(own.group, own, {2 * work.range[1] + 1, group = 2})
@@ -332,7 +332,8 @@ for _, case in ipairs(cases) do
 end
 if #results + failures == 0 then usage "no case matches PATTERN" end
 
--- Of the results that `keep` wants: how many, the geometric mean, the worst.
+-- Prints the count, the geometric mean and the worst of results that `keep`
+-- accepts.
 local function summary(title, keep)
   local ratios, worst = {}, nil
   for _, r in ipairs(results) do

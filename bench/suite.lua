@@ -6,17 +6,17 @@
 --   --quick           about 4 minutes: two shapes a kernel, a small search
 --   --device S        a selector, as for lze.device
 --   --filter PATTERN  only cases whose kernel and shape, as in "saxpy 61",
---                     the Lua pattern matches
---   --rounds N        at most so many interleaved rounds (15; --quick: 7)
---   --seconds N       and for about so long a case (60; --quick: 2), but
---                     three rounds at least
---   --out DIR         where results.json and plot.svg go (bench-results);
---                     cases that are there already are not measured again
---   --list            name the cases and end
+--                     match the Lua pattern
+--   --rounds N        at most N interleaved rounds (15; --quick: 7)
+--   --seconds N       about N seconds per case (60; --quick: 2), but at least
+--                     three rounds
+--   --out DIR         directory of results.json and plot.svg (bench-results);
+--                     cases already in it are not measured again
+--   --list            print the cases and exit
 --
--- For each case every policy's group and those of a search are launched in
--- interleaved rounds; the time is the device's own, from the first work-item
--- to the last, edges included.  The first launch of each is not timed.  Every
+-- For each case every policy's group and the groups of a search are launched in
+-- interleaved rounds; the time is the device's own, from the first work-item to
+-- the last, including edges.  The first launch of each is not timed.  Every
 -- configuration's whole result is compared with the first one's, and that one,
 -- on a slice, with plain Lua.
 
@@ -29,7 +29,7 @@ local oneapi_jl, tiled = require "oneapi_jl", require "tiled"
 
 -- Options ---------------------------------------------------------------------
 
--- What a person got wrong ends the program with the status 2.
+-- Reports a wrong command line; exits with status 2.
 local function usage(message)
   io.stderr:write("suite.lua: ", message, "\n")
   os.exit(2, true)
@@ -66,7 +66,7 @@ local search_limit = options.quick and 6 or nil
 local device = lze.device(tonumber(options.device) or options.device)
 lze.default(device)
 
--- The last one is no policy of lze: bench/lib/oneapi_jl.lua has its rule.
+-- The last one is not a policy of lze: bench/lib/oneapi_jl.lua has its rule.
 local policies = {"lze", "driver", "largest", "tornado", "oneapi.jl"}
 
 -- Cases -----------------------------------------------------------------------
@@ -75,8 +75,8 @@ local cases = {}
 local b = {buffer = lze.buffer, tiled = tiled.buffer}
 local PERIOD <const> = tiled.PERIOD
 
--- The slice for x of n elements: up to m of its first and last ones, f(i)
--- counting from 0.
+-- Returns the slice for x of n elements: up to m of its first and last
+-- elements, f(i) counting from 0.
 function b.ends(x, n, m, f)
   local first = math.min(n, m // 2)
   local last = math.max(first, n - m // 2)
@@ -98,7 +98,8 @@ function b.ends(x, n, m, f)
   }
 end
 
--- The slice for a 32-bit sum over n elements that repeat after `period`.
+-- Returns the slice for a 32-bit sum over n elements that repeat after
+-- `period`.
 function b.total(x, n, period, at)
   return {
     of = n, items = math.min(n, period),
@@ -140,7 +141,7 @@ function b.blocks(list)
   return shapes
 end
 
--- In --quick the first shape, and the first awkward one.
+-- With --quick, adds the first shape and the first awkward one only.
 function b.case(case)
   for i, shape in ipairs(case.shapes) do
     local key = case.name .. " " .. shape.label
@@ -175,7 +176,7 @@ local max_sizes = {properties.max_group_size_x or device.max_group_size,
   properties.max_group_size_y or device.max_group_size,
   properties.max_group_size_z or device.max_group_size}
 
--- A launch's range as a table, with what is in `with` added.
+-- Returns a launch's range as a table, with the fields of `with` added.
 local function extended(global, with)
   local t = {}
   for key, value in pairs(with) do t[key] = value end
@@ -187,7 +188,7 @@ local function extended(global, with)
   return t
 end
 
--- The same; oneAPI.jl's rule gives a group, unless lze refuses that group.
+-- Does the same; oneAPI.jl's rule sets a group, unless lze refuses that group.
 local function launch_table(k, global, with)
   if with.policy ~= "oneapi.jl" then return extended(global, with) end
   local range = type(global) == "table" and global or {global}
@@ -196,8 +197,8 @@ local function launch_table(k, global, with)
   return pcall(k.group, k, launch) and launch or extended(global, {})
 end
 
--- The seconds that the device works on all launches of a case, and those from
--- the first call to the end.
+-- Returns the seconds of device work in all launches of a case, and the seconds
+-- from the first call to the end.
 local function run(work, with)
   local events = {}
   if work.reset then work.reset() end
@@ -213,8 +214,8 @@ local function run(work, with)
   return ns / 1e9, (last - first) / 1e9
 end
 
--- What a policy's launches come to, as a word: the same word means the same
--- launches, which need not be measured twice.
+-- Returns a policy's launches as a word: equal words mean equal launches, which
+-- need not be measured twice.
 local function configuration(work, policy)
   local words = {}
   work.launch(function(k, global)
@@ -255,7 +256,8 @@ local function check_outputs(work, reference, what)
   end
 end
 
--- The launches of C on one thread: the kernels' own source, see baseline.c.
+-- Runs the launches in C on one thread: the kernels' own source, see
+-- baseline.c.
 local has_baseline, baseline = pcall(require, "bench.baseline")
 
 local function c_seconds(work)
@@ -322,13 +324,13 @@ local function measure(case)
     end
   end
 
-  -- The first launch of each compiles; the second says how long it takes.
+  -- The first launch of each compiles; the second is the first sample.
   local reference, first_ms = {}, nil
   for _, config in ipairs(configs) do
     local _, wall = run(work, config.with)
     first_ms = first_ms or wall * 1e3
     check_outputs(work, reference, "in groups of " .. config.group)
-    config.median = (run(work, config.with)) -- of one, as yet
+    config.median = (run(work, config.with)) -- of one sample so far
   end
 
   local wanted = {}
@@ -337,8 +339,8 @@ local function measure(case)
 
   local function by_median(one, other) return one.median < other.median end
 
-  -- Go on without those, but for a policy's choice, that took more than `most`
-  -- times as long as the best, or that `places` others were faster than.
+  -- Drops configurations, except policies' choices, that took more than `most`
+  -- times as long as the best, or that rank below `places`.
   local function drop(most, places)
     local left = {}
     table.sort(kept, by_median)
@@ -361,7 +363,7 @@ local function measure(case)
     end
   end
 
-  -- At most `most` rounds, `least` at least, within half of the case's time.
+  -- Runs `least` to `most` rounds, within half of the case's time.
   local function rounds(most, least)
     local seconds = 0
     for _, config in ipairs(kept) do
@@ -377,9 +379,9 @@ local function measure(case)
     return count
   end
 
-  -- Rounds of those that may be the best, then of the nearest, and the fastest
-  -- of these is the search's.  It is so partly by chance: what is compared
-  -- comes from new rounds, of it and the policies' choices alone.
+  -- Rounds of all candidates for the best, then of the closest; the fastest of
+  -- these is the search's result.  It is fastest partly by chance, so the
+  -- comparison uses new rounds of it and the policies' choices alone.
   drop(3, #kept)
   rounds(3, options.quick and 0 or 3)
   drop(1.2, #kept)
@@ -430,7 +432,7 @@ local function measure(case)
   return result
 end
 
--- All of them -----------------------------------------------------------------
+-- All cases -------------------------------------------------------------------
 
 local function read_results(path)
   local file = io.open(path, "rb")
@@ -519,8 +521,9 @@ for i, case in ipairs(cases) do
   end
 end
 
--- Of each policy, over cases that `keep` wants: the geometric mean of what it
--- reaches of the best, and its worst, by `field` of the results.
+-- Prints for each policy, over cases that `keep` accepts, the geometric mean
+-- and the worst of the share of the best that it reaches, by `field` of the
+-- results.
 local function summary(field, title, keep)
   local line, any = ("%-60s"):format(title), false
   for _, policy in ipairs(policies) do
@@ -556,12 +559,12 @@ local function summaries(field, title)
       function(r) return r.judged == judged and r.best_ms > 0.2 end)
   end
 end
--- What else runs on a machine only adds to a time: the least times say what a
+-- Other load on a machine only adds to a time: the least times show what a
 -- group can do.
 summaries("ratio", "geometric mean of best / policy (and its worst)")
 summaries("least", "the same by the least times of the rounds")
 
--- The cases of over 0.2 ms where the intervals say that `policy` was faster.
+-- Prints the cases over 0.2 ms whose intervals show that `policy` was faster.
 local function faster(policy)
   local list = {}
   for _, r in ipairs(results) do

@@ -355,8 +355,8 @@ function repl.run(read, show, complain, remember)
   if last then last.profile:close() end
 end
 
--- Returns the file of the history and makes its directory; nil if it has
--- place for it.  Never creates a home directory.
+-- Returns the file of the history and makes its directory; nil if that is not
+-- possible.  Never creates a home directory.
 local function history_path()
   local home = os.getenv "HOME"
   local state = os.getenv "XDG_STATE_HOME"

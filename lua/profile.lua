@@ -791,8 +791,8 @@ local function add_findings(lines, found)
   end
 end
 
--- tostring(profile).  The findings come last, where users look: just before the
--- next prompt; or first if `findings_first`.
+-- tostring(profile).  The findings come last, because users look just before
+-- the next prompt; or first if `findings_first`.
 local function to_text(events, about, findings_first)
   local found = findings(events, about)
   about = measured(events, about)

@@ -7,14 +7,14 @@ local concat, format = table.concat, string.format
 local pack, unpack = string.pack, string.unpack
 local mathtype, tointeger = math.type, math.tointeger
 local lzetype, type = lze.type, type
--- Issue an operation; the state of an object; what a buffer is.
+-- Posts an operation; returns the state of an object; describes a buffer.
 local issue, state_of, buffer_of = C.post, C.state, C.buffer
 local kinds = C.kinds                       -- of operations
 local SEND, RECV = kinds.send, kinds.recv
 
 -- --- errors ------------------------------------------------------------------
 
--- Raise misuse with the position of the script.
+-- Raises an error about misuse at the script's line.
 local function fail(...) error(C.where() .. format(...), 0) end
 
 local function argument(n, fname, ...)
@@ -47,7 +47,8 @@ local function positive(v, n, fname, name)
   return i
 end
 
--- A copy of a list of sizes, and their product: a real, which does not wrap.
+-- Returns a copy of a list of sizes, and their product: a real, which does not
+-- wrap.
 local function sizes_of(list, n, fname, name)
   local sizes, product = {}, 1.0
   for i = 1, #list do
@@ -80,12 +81,12 @@ end
 
 local MOST_BYTES = 2 ^ 31 - 1
 
--- A value as bytes, which string.unpack takes apart: a letter for each, then
--- what it needs. A table is a number there, and what the tables have follows in
--- the order of their numbers: one that is met again is the same when it comes.
+-- Returns a value as bytes for string.unpack: a letter for each value, then its
+-- data.  A table becomes a number, and the contents of tables follow in the
+-- order of their numbers; a table that occurs twice arrives as one table.
 local function to_bytes(whole, fname)
   local out, tables, numbers = {}, {}, {}
-  local owners, places = {}, {}             -- in which table a table was met
+  local owners, places = {}, {}             -- the table that contains a table
 
   local function path(owner, place)
     local names = {}
@@ -187,9 +188,9 @@ end
 
 local is_buffer = {buffer = true, array = true}
 
--- The buffer at argument n, or of the array there, with its type, count and
--- bytes, whether it is memory of a device, and its context. Of what is neither
--- nil, where it may be a value.
+-- Returns the buffer at argument n, or of the array there, with its type, count
+-- and bytes, true if it is device memory, and its context.  Returns nil for
+-- anything else if `may_be_value`.
 local function buffer(x, n, fname, may_be_value)
   local what = lzetype(x)
   local kind, count, bytes, of_device, context
@@ -205,12 +206,12 @@ local function buffer(x, n, fname, may_be_value)
     "an array that is not contiguous; x:clone() is" or count)
 end
 
--- Whether MPI is given the memory of a device, by its handle.
+-- True, by handle, for devices whose memory is passed to MPI.
 local direct = {}
-local kept = {}                             -- what MPI may use for ever
+local kept = {}                             -- buffers that MPI may use forever
 
--- Why MPI cannot be given a device's memory, by a short message and a long one
--- to this rank itself.
+-- Returns why MPI cannot use a device's memory, by sending a short and a long
+-- message to this rank itself.
 local function try(device)
   local options = {usage = "device", device = device}
   local letters = "the bytes of a message from a rank to itself; "
@@ -230,8 +231,8 @@ local function try(device)
   end
 end
 
--- Whether MPI is given x itself: memory of a device only with LZE_MPI_GPU=1,
--- where the library says that it can use it, and does.
+-- Returns true if MPI is passed x itself: device memory only with
+-- LZE_MPI_GPU=1, if the library claims to support it and does.
 local function is_given(x)
   if x.usage ~= "device" then return true end
   local device = x.device
@@ -249,14 +250,14 @@ local function is_given(x)
   return direct[handle]
 end
 
--- Host memory of x's context.
+-- Returns host memory in x's context.
 local function host_buffer(x, kind, count)
   return lze.buffer(kind, count,
     {usage = "host", zero = false, device = x.device, context = x.context})
 end
 
--- Queues for copies of device memory, by context and device: on the default one
--- they would wait for what came before.
+-- Queues for copies of device memory, by context and device: on the default
+-- queue they would wait for earlier commands.
 local queues = setmetatable({}, {__mode = "k"})
 
 local function queue_of(x)
@@ -269,14 +270,14 @@ local function queue_of(x)
   return devices[handle]
 end
 
--- A copy in host memory, which MPI is given in place of x.
+-- Returns a copy in host memory that MPI uses instead of x.
 local function stage_of(x, reads)
   local copy = host_buffer(x, x.type, #x)
   if reads then queue_of(x):copy(copy, x) end
   return copy
 end
 
--- Host memory through which x goes in pieces.
+-- Returns host memory through which x is transferred in pieces.
 local function pieces_of(x)
   local bytes = math.max(x.bytes, C.head)
   if bytes > C.piece then
@@ -285,23 +286,23 @@ local function pieces_of(x)
   return host_buffer(x, "uchar", bytes)
 end
 
--- Do f(x, y, into), which posts an operation, with memory that MPI can use for
--- what is read and what is written; `into` is what the operation copies the
--- latter into, if it is a copy. `keeps`: of what is written a part may stay as
--- it is. What all ranks exchange is staged as a whole.
+-- Calls f(x, y, into), which posts an operation, with memory that MPI can use
+-- for what is read and what is written; the operation copies the latter to
+-- `into`, if it is a copy.  `keeps`: a part of what is written may stay
+-- unchanged.  Exchanges between all ranks are staged as a whole.
 local function with_host_memory(x, y, keeps, f)
   local from, to = x, y
   if x and not is_given(x) then from = stage_of(x, true) end
   if y and not is_given(y) then to = stage_of(y, keeps) end
   local a, b, c = f(from, to, to ~= y and y or nil)
-  if to ~= y then to:close() end              -- once it is used no more
+  if to ~= y then to:close() end              -- closed once unused
   if from ~= x then from:close() end
   return a, b, c
 end
 
--- Post a message of x to or from a rank, on one of c's handles. Memory of a
--- device, which x is not where `of_device` is false, goes through a few pieces
--- of the host's; what is no longer than one is there when it is sent.
+-- Posts a message of x to or from a rank, on a handle of c.  Device memory (x
+-- is not, if `of_device` is false) is transferred through a few pieces of host
+-- memory; a message of one piece is copied before it is sent.
 local function post_message(c, kind, wait, handle, peer, tag, x, of_device)
   local sends, stage, whole = kind == SEND, nil, nil
   if of_device and not is_given(x) then
@@ -315,14 +316,14 @@ local function post_message(c, kind, wait, handle, peer, tag, x, of_device)
   local a, b, d = issue(kind, wait, c, handle, c.rank, c.size, peer, tag,
     nil, false, sends and x or nil, not sends and x or nil, nil, nil, nil, nil,
     c.pieces, stage)
-  if stage then stage:close() end             -- once it is used no more
+  if stage then stage:close() end             -- closed once unused
   if whole then whole:close() end
   return a, b, d
 end
 
--- Post a broadcast or, with an operator, a reduction of x, which this rank
--- reads, writes, or both. MPI computes with the host's memory only: what one
--- rank can try beforehand shows nothing of that.
+-- Posts a broadcast or, with an operator, a reduction of x, which this rank
+-- reads, writes, or both.  MPI computes only in host memory: no test on a
+-- single rank could show that it can do otherwise.
 local function post_combined(c, kind, wait, root, op, by_rank, x, of_device,
     reads, writes)
   local part, into, stage = x, nil, nil
@@ -336,7 +337,7 @@ local function post_combined(c, kind, wait, root, op, by_rank, x, of_device,
   local event = issue(kind, wait, c, c.handle, c.rank, c.size, root, nil, op,
     by_rank, not writes and part or nil, writes and part or nil, nil, nil, nil,
     into, nil, stage)
-  if stage then stage:close() end             -- once it is used no more
+  if stage then stage:close() end             -- closed once unused
   if part ~= x then part:close() end
   return event
 end
@@ -371,7 +372,7 @@ end
 
 local message_keys = keys("first", "last", "tag")
 
--- The elements and the tag that the options of a message name.
+-- Returns the elements and the tag that a message's options name.
 local function message(x, count, options, fname)
   if options == nil then return x, nil end
   check_keys(options, message_keys, 3, fname, "options")
@@ -421,10 +422,10 @@ end
 define_send("send", true)
 define_send("isend", false)
 
--- What irecv has posted, by its event.
+-- Receives posted by irecv, by event.
 local receives = setmetatable({}, {__mode = "k"})
 
--- How many elements the bytes from a rank are.
+-- Returns the number of elements in the bytes from a rank.
 local function elements_of(length, element, source, fname)
   if length % element ~= 0 then
     fail("%s: %d bytes came from rank %d, not a number of elements of %d " ..
@@ -504,7 +505,7 @@ end
 define_bcast("bcast", true)
 define_bcast("ibcast", false)
 
--- What the core takes for a reduction, by the type of the elements, then the
+-- The core's names of reductions, by the type of the elements, then the
 -- operator.
 local reductions = C.reductions
 local OPERATORS = "sum, prod, min, max, band, bor or bxor"
@@ -525,7 +526,7 @@ local function refuse_reduction(kind, op, fname)
   argument(2, fname, "operator: %s is for integers, not for %s", op, kind)
 end
 
--- What the core takes for it, and whether it is in the order of the ranks.
+-- Returns the core's reduction, and true if it follows the order of the ranks.
 local function check_reduction(kind, op, options, n, fname)
   local known = reductions[kind]
   local reduction = known and known[op]
@@ -559,8 +560,8 @@ end
 define_reduction("reduce", "reduce", true, true)
 define_reduction("reduce", "ireduce", false, true)
 
--- gather, scatter, allgather, alltoall: which side is on the root only, and
--- how many blocks each side has.
+-- gather, scatter, allgather, alltoall: the side that only the root has, and
+-- the number of blocks on each side.
 local exchanges = {
   gather = {x = 1, y = "size", y_on_root = true},
   scatter = {x = "size", y = 1, x_on_root = true},
@@ -573,10 +574,10 @@ local exchange_keys = {
   allgather = keys("counts", "rows"), alltoall = keys("counts", "received")
 }
 
--- Counts of MPI are ints, and so are the places of blocks that differ.
+-- Counts of MPI are ints, and so are the offsets of blocks of different sizes.
 local MOST_COUNTED = 2 ^ 31 - 1
 
--- A copy of an option's counts, one for each rank, with their sum.
+-- Returns a copy of an option's counts, one for each rank, with their sum.
 local function check_counts(c, t, n, fname, name)
   if type(t) ~= "table" then
     argument(n, fname, "%s: table expected, got %s", name, describe(t))
@@ -598,13 +599,14 @@ local function check_counts(c, t, n, fname, name)
   return counts
 end
 
--- The work-items of a rank: the first and the last.
+-- Returns the first and the last work-item of a rank.
 local function part_of(n, rank, size)
   return n * rank // size + 1, n * (rank + 1) // size
 end
 
--- This rank's part has as many rows of the array as are its, and the whole, if
--- it is on this rank, rows of the same shape. `at` is the argument of the part.
+-- Checks that this rank's part has this rank's number of rows, and that the
+-- whole, if it is on this rank, has rows of the same shape.  The part is
+-- argument `at`.
 local function check_rows(c, rows, x, whole, at, fname)
   local shape, first, last = x.shape, part_of(rows, c.rank, c.size)
   if shape[1] ~= last - first + 1 then
@@ -623,7 +625,7 @@ local function check_rows(c, rows, x, whole, at, fname)
   end
 end
 
--- The counts of so many rows, divided as world:part divides work-items.
+-- Returns the counts of rows, divided as world:part divides work-items.
 local function counts_of_rows(c, rows, x, whole, at, n, fname)
   rows = integer(rows, n, fname, "rows")
   if rows < 0 or rows > MOST_COUNTED then
@@ -641,8 +643,8 @@ local function counts_of_rows(c, rows, x, whole, at, n, fname)
   return check_counts(c, counts, n, fname, "rows")
 end
 
--- The counts of what is sent and of what comes that the options say; `x` is
--- this rank's block, the argument `at`, and `whole` what has those of all.
+-- Returns the counts of elements to send and to receive from the options; `x`
+-- is this rank's block, argument `at`, and `whole` has the blocks of all ranks.
 local function exchange_counts(c, name, options, x, whole, at, n, fname)
   if options == nil then return nil end
   check_keys(options, exchange_keys[name], n, fname, "options")
@@ -665,7 +667,7 @@ local function exchange_counts(c, name, options, x, whole, at, n, fname)
   return counts, received
 end
 
--- Whether a buffer has room for what the counts say.
+-- Checks that a buffer has room for the counts.
 local function check_counted(c, x, n, fname, blocks, counts)
   local count, mine = #x, counts[c.rank + 1]
   if blocks == 1 and count ~= mine then
@@ -677,7 +679,8 @@ local function check_counted(c, x, n, fname, blocks, counts)
   end
 end
 
--- Two buffers of one call: the same type, no overlap but this rank's block.
+-- Checks two buffers of a call: the same type, no overlap except this rank's
+-- block.
 local function check_blocks(c, e, x, y, fname, counts)
   local _, xkind, xcount, _, _, xcontext = buffer(x, 1, fname)
   local _, ykind, ycount, _, _, ycontext = buffer(y, 2, fname)
@@ -688,7 +691,7 @@ local function check_blocks(c, e, x, y, fname, counts)
   end
   local xblocks = e.x == "size" and c.size or e.x
   local yblocks = e.y == "size" and c.size or e.y
-  if counts then                                -- check_counted has seen them
+  if counts then                                -- checked by check_counted
     if xcount == 0 or ycount == 0 then return end
   elseif xcount % xblocks ~= 0 then
     argument(1, fname, "%d elements are not the same number for each of %d " ..
@@ -755,18 +758,19 @@ end
 
 -- --- new communicators -------------------------------------------------------
 
--- What the communicator of all ranks has, whose ranks and messages are the same
--- each time that it is made: its place in its node, and so on.
+-- State shared by all objects for the communicator of all ranks: its inner
+-- handle, message numbers, and so on.
 local of_world = {}
 
--- Whether what was raised is an error of MPI, as a hook's is not.
+-- Returns true if an error comes from MPI, not from a hook for example.
 local function is_of_mpi(err)
   return type(err) == "table" and type(err.call) == "string" and
     err.call:find "^MPI_"
 end
 
--- Wait for messages of `fname`, whose errors are its. Those that come no more
--- are all to be seen as late: later launches would wait for them.
+-- Waits for messages of `fname`, which its errors name.  After a timeout, waits
+-- for the others, too, so that each is marked as late: later launches would
+-- wait for them.
 local function wait_for(events, fname)
   local first
   for _, event in ipairs(events) do
@@ -782,13 +786,13 @@ end
 local GIVEN_UP = "this rank has left an earlier call that makes " ..
   "communicators: this one can have no more of them"
 
--- Before a call of MPI that cannot be ended: all ranks come, and so do earlier
--- collectives of the handle, and those of values if `values`, in waits that
--- can be ended. A rank that leaves the first round is missed in the second, by
--- all others: so nobody comes to the call. The second is on a communicator that
--- has messages only, where what was left meets no other collective; and who has
--- left comes to no round again. Only a rank that leaves the second one when all
--- have come to it is missed in the call itself.
+-- Precedes an MPI call that cannot be interrupted.  In waits that can be
+-- interrupted, all ranks arrive, and so do earlier collectives of the handle,
+-- and of values if `values`.  If a rank leaves the first round, all others miss
+-- it in the second: so no rank enters the call.  The second round uses a
+-- communicator with messages only, so remains of the first meet no other
+-- collective; a rank that has left joins no further round.  Only a rank that
+-- leaves the second round after all have arrived is missing in the call itself.
 local function meet(c, fname, values)
   local owner = c.world and of_world or c
   local function barrier(handle, wait)
@@ -798,7 +802,7 @@ local function meet(c, fname, values)
   local good, err = pcall(function()
     if owner.left then C.raise("MPI_Barrier", "GIVEN_UP", GIVEN_UP) end
     owner.left = true
-    -- Both are begun, so that none is left out on a rank that leaves.
+    -- Both are started, so that a rank that leaves has not skipped one.
     local other = values and barrier(c.values, false)
     barrier(c.handle, true)
     if other then other:wait() end
@@ -809,7 +813,7 @@ local function meet(c, fname, values)
     if type(err) == "table" and type(err.call) == "string" and
         err.call:find "^MPI_I?[bB]arrier$" then
       err.call = "MPI_Barrier"
-      if err.code:find "^MPI_" then owner.left = false end -- not even begun
+      if err.code:find "^MPI_" then owner.left = false end -- not even started
       err.object = fname
       err.message = err.message:gsub("^barrier", fname)
     end
@@ -820,7 +824,7 @@ local function meet(c, fname, values)
   end
 end
 
--- A communicator of the same ranks for messages that are not the program's.
+-- Returns a communicator of the same ranks for lze's own messages.
 local function inner(c, fname)
   if c.world then c.inner = of_world.inner or false end
   if not c.inner then
@@ -833,8 +837,8 @@ end
 
 local handles = {"handle", "values", "pieces", "inner"}
 
--- What all ranks do on it together has a running number, for tags of its own: a
--- message that is left of one is not taken for that of another.
+-- Each collective call has a serial number, for its own tags: a message left
+-- over from one call is not received by another.
 local NUMBERS, DIRECTIONS = 1000, 27
 
 local function next_number(c)
@@ -843,15 +847,15 @@ local function next_number(c)
   return owner.number
 end
 
--- A tag of a launch over all ranks, which no halo has: it is another where what
--- is the same on all ranks is, but for a chance of one in as many as there are.
+-- Returns a tag for a launch over all ranks, which no halo uses.  It hashes
+-- what all ranks share, so launches that differ rarely have the same tag.
 local function tag_of(c, launch)
   local first, h = NUMBERS * DIRECTIONS, 0
   for i = 1, #launch do h = (h ~ launch:byte(i)) * 0x100000001b3 end
   return first + (h >> 16) % (c.most_tag - first + 1)
 end
 
--- Free what MPI has for a communicator, all of it; the first error, or nil.
+-- Frees all MPI handles of a communicator; returns the first error, or nil.
 local function free(c)
   local why
   for _, name in ipairs(handles) do
@@ -872,10 +876,10 @@ local function object(c)
   return C.object(meta, c)
 end
 
--- A communicator whose handles make(c) sets; nil where it sets none. Where that
--- fails half-way they are freed.
+-- Returns a communicator whose handles make(c) sets; nil if it does not set
+-- them.  If that fails half-way, the handles are freed.
 local function new(of, make)
-  -- The fields are there, so that setting them needs no memory.
+  -- The fields exist, so that setting them needs no memory.
   local c = {handle = false, values = false, pieces = false, inner = false,
     library = of.library, most_tag = of.most_tag}
   local good, made = pcall(function()
@@ -887,7 +891,7 @@ local function new(of, make)
   error(made, 0)
 end
 
--- world:split(color, key) -> communicator; nil where the color is nil
+-- world:split(color, key) -> communicator; nil if the color is nil
 function methods.split(self, color, key)
   local c = open(self, "split")
   if color ~= nil then
@@ -910,7 +914,7 @@ end
 
 local cart_keys = keys("periodic", "reorder")
 
--- world:cart(dims [, options]) -> communicator; nil on ranks that are too many
+-- world:cart(dims [, options]) -> communicator; nil on surplus ranks
 function methods.cart(self, dims, options)
   local c = open(self, "cart")
   if type(dims) ~= "table" or #dims == 0 or #dims > 8 then
@@ -955,7 +959,7 @@ function methods.cart(self, dims, options)
   end)
 end
 
--- cart:shift(dimension [, by]) -> rank from which, rank to which; nil: none
+-- cart:shift(dimension [, by]) -> source rank, destination rank; nil if absent
 function methods.shift(self, dimension, by)
   local c = open(self, "shift")
   if not c.dims then fail("shift: a Cartesian communicator expected") end
@@ -964,16 +968,16 @@ function methods.shift(self, dimension, by)
     argument(1, "shift", "dimension: %d is outside 1..%d", d, #c.dims)
   end
   by = by == nil and 1 or integer(by, 2, "shift", "by")
-  local n = c.dims[d]                       -- as far, in 32 bits
+  local n = c.dims[d]                       -- equivalent, in 32 bits
   by = c.periodic[d] and by % n or math.max(-n, math.min(n, by))
   return C.shift(c.handle, d - 1, by)
 end
 
--- world:device() -> the one of this node's that this rank is to use
+-- world:device() -> the device of this node that this rank should use
 function methods.device(self)
   local c = open(self, "device")
   local devices = lze.devices()
-  if #devices == 0 then return lze.device() end -- which says why
+  if #devices == 0 then return lze.device() end -- raises the reason
   return devices[c.node_rank % #devices + 1]
 end
 
@@ -995,8 +999,8 @@ local function open_halo(self, fname)
   return h, u, parts
 end
 
--- The box of copy_box between a part of u, from 0 and of these sizes, and a
--- buffer that has just that; `u` is "src" or "dst".
+-- Returns the box for copy_box between a part of u, from 0 and of these sizes,
+-- and a buffer of exactly that part; `u` is "src" or "dst".
 local function box_of(shape, first, size, u)
   local box = {size = {}, [u] = {}}
   for d = 1, 3 do
@@ -1009,8 +1013,8 @@ local function box_of(shape, first, size, u)
   return box
 end
 
--- What goes to, and comes from, the neighbour in a direction: for each
--- dimension of the grid -1, 0 or 1.
+-- Returns the part sent to, and received from, the neighbour in a direction:
+-- -1, 0 or 1 for each dimension of the grid.
 local function halo_part(h, c, direction)
   local from, to, size, elements = {}, {}, {}, 1
   local coords = {}
@@ -1033,7 +1037,7 @@ local function halo_part(h, c, direction)
     if at < 0 or at >= c.dims[i] then return nil end
     coords[i] = at
   end
-  -- Ranks and tags: what goes in one direction comes from the opposite one.
+  -- Ranks and tags: data sent in one direction arrives from the opposite one.
   local tag, back = 0, 0                    -- below DIRECTIONS
   for i = 1, #c.dims do
     tag = tag * 3 + direction[i] + 1
@@ -1101,8 +1105,8 @@ function methods.halo(self, u, options)
   return C.object(halo_meta, h)
 end
 
--- halo:start() -> halo: packs the elements beside the border and sends them;
--- u may be read meanwhile, and its border is as it was.
+-- halo:start() -> halo: packs the elements next to the border and sends them;
+-- until halo:wait(), u may be read and its border is unchanged.
 function halo_methods.start(self)
   local h, u, parts = open_halo(self, "start")
   if h.started then fail("start: the halo has been started, wait first") end
@@ -1122,13 +1126,13 @@ function halo_methods.start(self)
   return self
 end
 
--- halo:wait() -> halo: waits for what comes, and enqueues that it goes into the
--- border.
+-- halo:wait() -> halo: waits for the messages, and enqueues copies of them into
+-- the border.
 function halo_methods.wait(self)
   local h, u, parts = open_halo(self, "wait")
   if not h.started then fail("wait: the halo has not been started") end
   h.started, h.failed = nil, true
-  for i = 1, #parts do h.sent[i]:wait() end -- which tells what has failed
+  for i = 1, #parts do h.sent[i]:wait() end -- raises the error of a failed one
   for i, part in ipairs(parts) do
     h.arrived[i]:wait()
     u:copy_box(part.into, part.unpack)
@@ -1201,8 +1205,8 @@ function methods.part(self, n, rank)
   return part_of(n, rank, c.size)
 end
 
--- Post the messages after which each rank has what it needs of a slice: of
--- `width` work-items on both sides of its own, or of all.
+-- Posts the messages that bring each rank what it needs of a slice: `width`
+-- work-items on both sides of its part, or all.
 local function spread(c, s, n, tag, events)
   local function needed(rank)
     local first, last = part_of(n, rank, c.size)
@@ -1210,7 +1214,7 @@ local function spread(c, s, n, tag, events)
     if last < first then return 1, 0 end
     return math.max(1, first - s.width), math.min(n, last + s.width)
   end
-  -- What `to` needs of what `from` has.
+  -- Posts the part that `to` needs from `from`.
   local function post(kind, from, to)
     local first, last = part_of(n, from, c.size)
     local low, high = needed(to)
@@ -1228,7 +1232,7 @@ local function spread(c, s, n, tag, events)
   end
 end
 
--- f(...), a function of lze: what it refuses, world:parallel does.
+-- Calls f(...), a function of lze; its errors name world:parallel.
 local function call(f, ...)
   local good, result = pcall(f, ...)
   if good then return result end
@@ -1250,11 +1254,11 @@ function methods.parallel(self, n, k, ...)
   end
   local arguments = {n = select("#", ...), ...}
   local slices, is_sliced = {}, {}
-  local launch = {number, n}                  -- what is the same on all ranks
+  local launch = {number, n}                  -- the same on all ranks
   for i = 1, arguments.n do
     local s = state_of(arguments[i], slice_meta)
     if s then
-      buffer(s.x, i + 2, "parallel")        -- which is open
+      buffer(s.x, i + 2, "parallel")        -- checks that it is open
       if n > s.count // s.size then
         argument(i + 2, "parallel", "%d work-items of %d elements each are " ..
           "more than the %d of the slice", n, s.size, s.count)
@@ -1280,13 +1284,13 @@ function methods.parallel(self, n, k, ...)
     end
   end
   local first, last = part_of(n, c.rank, c.size)
-  inner(c, "parallel")                      -- all ranks have it from here on
+  inner(c, "parallel")                      -- from here on all ranks have it
   local function launch_on_device(count, offset)
     return call(lze.parallel, {slices[1].x.device}, {count, offset = offset}, k,
       table.unpack(arguments, 1, arguments.n))
   end
-  -- What cannot be a part of a range is refused from offset 1 on: ranks without
-  -- one ask, so that all of them find it.
+  -- Kernels that cannot run a part of a range are refused if the offset is not
+  -- 0.  Ranks with offset 0 try offset 1, so that all ranks raise the error.
   if c.size > 1 and first == 1 then launch_on_device(0, 1) end
   local parts = launch_on_device(last - first + 1, first - 1)
   local events, tag = {}, tag_of(c, concat(launch, ","))
@@ -1366,7 +1370,7 @@ local mpi, world = {slice = slice, status = status}, nil
 -- mpi.world() -> the communicator of all ranks, the same each time
 function mpi.world()
   if world and not state_of(world, meta).closed then return world end
-  -- A loader that MPI opens first would not be set up as lze does it.
+  -- If MPI opened the loader first, it would lack lze's settings.
   pcall(lze.devices)
   local library, handle, values, pieces, most_tag = C.open()
   if not C.thread() then
