@@ -4,9 +4,9 @@
  *
  * A Lua module, `require "bench.baseline"`: a function (kernel, nx, ny, nz,
  * argument...) that calls a kernel for each work-item in turn.  Buffers are
- * given by their addresses.  It is the OpenCL C itself that is compiled here,
- * by the host's compiler at -O3; kernels whose work-items meet at barriers are
- * written as the loops that they stand for.
+ * passed by address.  The OpenCL C source itself is compiled here, by the
+ * host's compiler at -O3; kernels with barriers are rewritten as equivalent
+ * loops.
  */
 #include <math.h>
 #include <stdint.h>
@@ -39,7 +39,7 @@ static size_t id_0, id_1, id_2;
 #include "kernels/vector.cl"
 #include "../kernels/mandelbrot.cl"
 
-/* Of these files, what has no barriers. */
+/* The kernels without barriers in these files. */
 #define local static
 #define barrier(flags) (void)0
 #define reqd_work_group_size(x, y, z) unused
@@ -68,7 +68,7 @@ static void sum(const int64_t *x, size_t n, int64_t *total) {
   *total = (int64_t)own;
 }
 
-/* Each block from 0, as the kernel does. */
+/* Starts each block at 0, as the kernel does. */
 static void scan_blocks(const int64_t *x, size_t n, size_t block,
                         int64_t *out, int64_t *totals) {
   for (size_t i = 0; i < n; i += block) {
@@ -129,7 +129,7 @@ RUN(sum) {
 
 RUN(scan_blocks) {
   (void)nx, (void)ny, (void)nz;
-  size_t group = INTEGER(size_t, 5) / 2; /* two local elements for each */
+  size_t group = INTEGER(size_t, 5) / 2; /* two local elements each */
   scan_blocks(ADDRESS(0), INTEGER(size_t, 1), group * INTEGER(size_t, 2),
               ADDRESS(3), ADDRESS(4));
 }

@@ -1,6 +1,6 @@
 /*
  * clocks.c - runs a benchmark in Lua with two clocks that Lua lacks, and with
- * OpenBLAS's products of matrices where the system has that.
+ * OpenBLAS's products of matrices if it is installed.
  * SPDX-License-Identifier: MIT
  *
  *   clocks FILE [ARGUMENT...]
@@ -24,7 +24,7 @@ static int clock_read(lua_State *L, clockid_t id) {
   return 1;
 }
 
-/* cpu() -> microseconds that the calling thread has computed for */
+/* cpu() -> microseconds of CPU time of the calling thread */
 static int bench_cpu(lua_State *L) {
   return clock_read(L, CLOCK_THREAD_CPUTIME_ID);
 }
@@ -32,7 +32,7 @@ static int bench_cpu(lua_State *L) {
 /* now() -> microseconds */
 static int bench_now(lua_State *L) { return clock_read(L, CLOCK_MONOTONIC); }
 
-/* As cblas.h has them: the order, whether either is transposed, rows of a and
+/* As in cblas.h: the order, true if either is transposed, rows of a and
    columns of b, columns of a, a number, a, b, another number, c. */
 typedef void Sgemm(int, int, int, int, int, int, float, const void *, int,
                    const void *, int, float, void *, int);
@@ -41,7 +41,7 @@ typedef void Dgemm(int, int, int, int, int, int, double, const void *, int,
 
 enum { ROW_MAJOR = 101, AS_IT_IS = 111 };
 
-/* gemm(type, m, n, k, a, b, c) -> whether there is an OpenBLAS, which has put
+/* gemm(type, m, n, k, a, b, c) -> true if OpenBLAS exists; it then has stored
    the product of the matrices at the addresses a and b at c */
 static int bench_gemm(lua_State *L) {
   void *blas = dlopen("libopenblas.so.0", RTLD_NOW);
@@ -78,7 +78,7 @@ int main(int argc, char **argv) {
   lua_register(L, "now", bench_now);
   lua_register(L, "gemm", bench_gemm);
   lua_pushstring(L, argv[0]);
-  lua_setglobal(L, "clocks"); /* for what starts itself again */
+  lua_setglobal(L, "clocks"); /* for scripts that start themselves again */
   int status = luaL_loadfile(L, argv[1]);
   for (int i = 2; i < argc; i++) lua_pushstring(L, argv[i]);
   if (status == LUA_OK) status = lua_pcall(L, argc - 2, 0, 0);

@@ -1,14 +1,14 @@
 /*
- * driver.c - what the driver costs: against OpenCL, memcpy and a bare futex,
- * in interleaved rounds of one process; and how long small calls take.
+ * driver.c - the driver's costs, compared with OpenCL, memcpy and a bare futex,
+ * in interleaved rounds of one process; and the time of small calls.
  * SPDX-License-Identifier: MIT
  *
  *   driver [ROUNDS]
  *
- * Each row is the median of the rounds of the driver and of what it is
- * compared with, and the median of their ratios; "most" is what is aimed at.
- * Level Zero's device is the first of the first driver, OpenCL's the first of
- * the first platform.
+ * Each row has the medians of the rounds of the driver and of the reference,
+ * and the median of their ratios; "most" is the target.  The Level Zero device
+ * is the first of the first driver, the OpenCL device the first of the first
+ * platform.
  */
 #define CL_TARGET_OPENCL_VERSION 200
 #include <CL/cl.h>
@@ -27,11 +27,11 @@
 #include <unistd.h>
 
 enum {
-  ITEMS = 64,        /* so few that the launch is all there is to measure */
+  ITEMS = 64,        /* so few that the launch itself is measured */
   LAUNCHES = 1000,
-  STEPS = 64,        /* launches of what is recorded once and run again */
+  STEPS = 64,        /* launches recorded once and run again */
   COPY = 16 << 20,
-  TURNS = 2000,      /* of a signal from thread to thread and back */
+  TURNS = 2000,      /* signals from thread to thread and back */
   CALLS = 1000,
   WARM_UP = 3,
   MAX_ROUNDS = 1000
@@ -95,7 +95,7 @@ static float *cl_x, *cl_y;
 
 static char *from, *to;
 
-/* Newer than the headers; graphs are of 1.17. */
+/* Newer than the headers; graphs are from 1.17. */
 typedef struct graph graph;
 typedef struct executable executable;
 static ze_result_t (*append_lists)(ze_command_list_handle_t, uint32_t,
@@ -183,7 +183,7 @@ static void ze_start(void)
   }
 }
 
-/* Launches that add nothing to y. */
+/* Appends launches that add 0 to y. */
 static void steps_append(ze_command_list_handle_t list)
 {
   ze_group_count_t one = {1, 1, 1};
@@ -212,7 +212,7 @@ static void steps_capture(void)
   ZE(graph_instantiate(captured, NULL, &instantiated));
 }
 
-/* False where the driver does not have both ways. */
+/* Returns false if the driver lacks one of the two. */
 static bool replay_start(void)
 {
   const struct {
@@ -275,7 +275,7 @@ static void cl_start(void)
 }
 
 /* ------------------------------------------------------------------------
- * What is measured.
+ * The measured operations.
  */
 
 static void ze_launches(void)
@@ -343,7 +343,7 @@ static void plain_copy(void)
   __asm__ volatile("" ::: "memory");
 }
 
-/* A signal to another thread, and one back; TURNS times. */
+/* Signals another thread, which signals back; TURNS times. */
 static void *ze_answer(void *unused)
 {
   (void)unused;
@@ -464,7 +464,7 @@ static const struct {
   const char *name, *other;
   void (*run)(void), (*reference)(void);
   int calls;             /* in one run */
-  double most;           /* ratio, or microseconds a call */
+  double most;           /* ratio, or microseconds per call */
 } rows[] = {
   {"launch, asynchronous", "OpenCL", ze_launches, cl_launches, LAUNCHES, 1.10},
   {"launch of a closed list", "OpenCL", ze_closed, cl_launches, LAUNCHES,
@@ -538,7 +538,7 @@ int main(int argc, char **argv)
     else
       printf("\n");
   }
-  /* Two rows of each; every other launch adds one. */
+  /* Each has two rows; every other launch adds one. */
   float sum = (float)((rounds + WARM_UP) * 2 * (LAUNCHES / 2));
   for (int i = 0; i < ITEMS; i++)
     if (y[i] != sum || cl_y[i] != sum)

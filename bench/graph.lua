@@ -49,8 +49,8 @@ end
 
 print(("%-44s %10s %10s %7s %6s"):format("", "plan", "other", "ratio", "most"))
 
--- Two branches on two devices: `make bench-graph` makes devices of two cores of
--- a CPU, each on one core.
+-- Two branches on two devices: `make bench-graph` splits a CPU's cores into two
+-- devices.
 if (...) == "branches" then
   local devices, n = lze.devices(), 1 << 14
   assert(devices[2], "there is one device only")

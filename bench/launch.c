@@ -1,27 +1,27 @@
 /*
- * launch.c - what a launch costs: from Lua, from C through Level Zero, and
+ * launch.c - the cost of a launch: from Lua, from C through Level Zero, and
  * from C through OpenCL, in interleaved rounds of one process; of a kernel that
- * is a Lua function, whose factor is captured; with a profile that records; and
- * from Lua through MoonCL, where MOONCL is the path of its mooncl.so.
+ * is a Lua function with a captured factor; with a recording profile; and from
+ * Lua through MoonCL, if MOONCL is the path of its mooncl.so.
  * SPDX-License-Identifier: MIT
  *
  *   launch [ROUNDS [LAUNCHES]]   times, medians and their ratios
  *   launch lua|timed|kernel|ze|cl LAUNCHES   one round after a warm-up, for
- *                                callgrind; "timed" are those with events
+ *                                callgrind; "timed" launches have events
  *
- * A round is LAUNCHES launches of saxpy over 64 floats, its three arguments
- * given anew each time, and one wait at its end; "set once" gives them at the
- * first launch of a round only.  Results are checked: y counts the launches.
- * Each way has a round that is not measured before each one that is: what ran
- * before it has left nothing of it in the processor's caches.  Lua's collector
- * works between them.
- * "Recorded" is while a profile records, which is started and stopped outside
- * the rounds.  The device then times all launches, as those with events; what
- * the recorder itself takes is beside these, recorded or not, and is the
- * median of that in each round.  What recorded launches leave in Lua is
+ * A round is LAUNCHES launches of saxpy over 64 floats, with its three
+ * arguments set each time, and one wait at its end; "set once" sets them only
+ * at the first launch of a round.  Results are checked: y counts the launches.
+ * Each variant has an unmeasured round before each measured one, because the
+ * variant before it has evicted its data from the processor's caches.  Lua's
+ * collector runs between them.
+ * "Recorded" means while a profile records, which is started and stopped
+ * outside the rounds.  The device then times all launches, like launches with
+ * events; the recorder's own cost is shown next to both kinds of launches, as
+ * the median over the rounds.  The Lua memory that recorded launches leave is
  * counted, too.
- * Level Zero's are those of the first device of the first driver, OpenCL's of
- * the first platform.
+ * The Level Zero device is the first of the first driver, the OpenCL device
+ * the first of the first platform.
  */
 #define CL_TARGET_OPENCL_VERSION 200
 #include <CL/cl.h>
@@ -38,8 +38,8 @@
 #include <time.h>
 
 enum {
-  ITEMS = 64,      /* so few that the launch is all there is to measure */
-  WARM_UP = 3,     /* rounds before the first one that counts */
+  ITEMS = 64,      /* so few that the launch itself is measured */
+  WARM_UP = 3,     /* rounds before the first that counts */
   MAX_ROUNDS = 1000
 };
 
@@ -116,7 +116,7 @@ static const char lua_setup[] =
 static int further_rounds;      /* of the same buffers, with events, recorded */
 static int lua_round_ref, lua_check_ref, lua_timed_ref, lua_record_ref,
     lua_garbage_ref;
-static unsigned group;  /* the group lze chose; the C ways use it too */
+static unsigned group;  /* the group lze chose; the C variants use it, too */
 
 static double lua_call_with(int ref, lua_Integer n) {
   lua_rawgeti(L, LUA_REGISTRYINDEX, ref);
@@ -132,7 +132,7 @@ static void lua_start(void) {
   L = luaL_newstate();
   if (L == NULL) die("no memory for a Lua state");
   luaL_openlibs(L);
-  /* Named as a file, as scripts are: a record has the name. */
+  /* Named like a script file, because a record contains the name. */
   if (luaL_loadbuffer(L, lua_setup, strlen(lua_setup), "@launch.lua") != LUA_OK)
     die("%s", lua_tostring(L, -1));
   lua_pushinteger(L, ITEMS);
@@ -177,7 +177,7 @@ static void recorded_after(void) {
   lua_call_with(lua_record_ref, 0);
 }
 
-/* Bytes of Lua that a round's launches leave while a profile records. */
+/* Returns the bytes of Lua memory that a recorded round's launches leave. */
 static double recorded_garbage(void) {
   recorded_before();
   further_rounds++;
@@ -299,7 +299,7 @@ static void mooncl_finish(int rounds) {
       die("%s: 0x%x", #call, (unsigned)result_); \
   } while (0)
 
-/* Commands of a list run in their order; the 1.4 headers do not name it. */
+/* Runs commands of a list in order; the 1.4 headers lack the name. */
 #define QUEUE_IN_ORDER ((ze_command_queue_flags_t)1 << 1)
 
 static struct {
@@ -310,7 +310,7 @@ static struct {
   ze_module_handle_t module;
   ze_kernel_handle_t kernel;
   float *x, *y;
-  double launched;  /* in all, by both ways */
+  double launched;  /* in total, by both variants */
 } ze;
 
 static void ze_start(void) {
@@ -530,7 +530,7 @@ static int compare(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* The median of what one way takes beyond another in a round. */
+/* Returns the median of the extra time of a variant in a round. */
 static double beyond(const double *one, const double *other, int rounds) {
   static double more[MAX_ROUNDS];
   for (int r = 0; r < rounds; r++) more[r] = one[r] - other[r];
@@ -541,24 +541,24 @@ static double beyond(const double *one, const double *other, int rounds) {
 static int number(const char *text) {
   char *end;
   long n = strtol(text, &end, 10);
-  /* Floats count exactly to 2^24; y must not come near it. */
+  /* Floats count exactly to 2^24; y must stay below it. */
   if (*text == '\0' || *end != '\0' || n < 1 || n > 10000)
     die("'%s' is not a number from 1 to 10000", text);
   return (int)n;
 }
 
-/* The round that callgrind is told to count, by this name. */
+/* The round that callgrind counts, selected by this name. */
 void bench_counted_round(int way);
 __attribute__((noinline)) void bench_counted_round(int way) {
   ways[way].round();
-  __asm__ volatile("");  /* or this would be a jump, not a call */
+  __asm__ volatile("");  /* prevents a tail call */
 }
 
 static int run_once(int way) {
-  lua_start();   /* it finds the driver, and chooses the group */
+  lua_start();   /* finds the driver, and chooses the group */
   if (way != 0) ways[way].start();
   ways[way].round();
-  lua_gc(L, LUA_GCSTOP);  /* when it collects events would decide the rest */
+  lua_gc(L, LUA_GCSTOP);  /* the time of collecting events would dominate */
   bench_counted_round(way);
   ways[way].finish(2);
   if (way != 0) lua_close(L);
@@ -578,7 +578,7 @@ int main(int argc, char **argv) {
     die("too many rounds: a float must count every launch");
 
   static double us[WAYS][MAX_ROUNDS];
-  static double own[WAYS][MAX_ROUNDS]; /* of the calling thread's processor */
+  static double own[WAYS][MAX_ROUNDS]; /* CPU time of the calling thread */
   const int count = getenv("MOONCL") != NULL ? WAYS : MOONCL;
   for (int w = 0; w < count; w++) ways[w].start();
   for (int r = -WARM_UP; r < rounds; r++)

@@ -1,10 +1,10 @@
 /*
- * mpi_raw.c - what bench/mpi.lua compares lze.mpi with: MPI itself.
+ * mpi_raw.c - the reference for lze.mpi in bench/mpi.lua: MPI itself.
  * SPDX-License-Identifier: MIT
  *
  * A module for Lua, so that both work on the same buffers, in one process and
  * in turns.  Each function does its work `rounds` times between two barriers,
- * and returns the seconds that one took.
+ * and returns the seconds per round.
  */
 #include <lauxlib.h>
 #include <lua.h>
@@ -17,7 +17,7 @@ static double started(void) {
   return MPI_Wtime();
 }
 
-/* pingpong(pointer, bytes, rounds) -> seconds a message, of ranks 0 and 1 */
+/* pingpong(pointer, bytes, rounds) -> seconds per message, ranks 0 and 1 */
 static int raw_pingpong(lua_State *L) {
   void *x = (void *)(intptr_t)luaL_checkinteger(L, 1);
   int bytes = (int)luaL_checkinteger(L, 2);
@@ -36,7 +36,7 @@ static int raw_pingpong(lua_State *L) {
   return 1;
 }
 
-/* allreduce(pointer, floats, rounds) -> seconds a call */
+/* allreduce(pointer, floats, rounds) -> seconds per call */
 static int raw_allreduce(lua_State *L) {
   void *x = (void *)(intptr_t)luaL_checkinteger(L, 1);
   int count = (int)luaL_checkinteger(L, 2);
@@ -48,7 +48,7 @@ static int raw_allreduce(lua_State *L) {
   return 1;
 }
 
-/* now() -> seconds, after all ranks have come here */
+/* now() -> seconds, after all ranks have arrived */
 static int raw_now(lua_State *L) {
   lua_pushnumber(L, started());
   return 1;

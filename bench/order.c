@@ -1,6 +1,6 @@
 /*
- * order.c - runs a benchmark in Lua with a clock and one thread of C to compare
- * with.
+ * order.c - runs a benchmark in Lua with a clock and single-threaded C code to
+ * compare with.
  * SPDX-License-Identifier: MIT
  *
  *   order FILE [ARGUMENT...]

@@ -5,9 +5,9 @@
  *   plan WAY RUNS TASKS
  *
  * A round is RUNS runs of a plan of TASKS tiny tasks: by the C interface
- * ("run"; "start", whose events are waited for later), or by Lua ("lua"); or
- * as many times the launches one by one, from Lua, and a wait ("launches").
- * One round is a warm-up, the next has a name that callgrind is told to count.
+ * ("run"; "start", which waits for the events later), or by Lua ("lua"); or
+ * the same number of single launches from Lua, and a wait ("launches").  One
+ * round is a warm-up, the next has a name by which callgrind counts it.
  */
 #include <lauxlib.h>
 #include <lua.h>
@@ -84,7 +84,7 @@ static const struct {
 void bench_counted_round(void (*round)(void));
 __attribute__((noinline)) void bench_counted_round(void (*round)(void)) {
   round();
-  __asm__ volatile("");  /* or this would be a jump, not a call */
+  __asm__ volatile("");  /* prevents a tail call */
 }
 
 int main(int argc, char **argv) {

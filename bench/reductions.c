@@ -1,9 +1,9 @@
 /*
- * reductions.c - what bench/arrays.lua compares with: plain C on one thread.
+ * reductions.c - the reference for bench/arrays.lua: plain C on one thread.
  * SPDX-License-Identifier: MIT
  *
  * A Lua module, `require "bench.reductions"`.  Its functions take addresses
- * and a count and return what they compute.
+ * and a count and return their result.
  */
 #include <math.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /*
- * values.c - what moving values between Lua and buffers costs, beside the
- * least that C can do with Lua's own interface, and what a launch leaves for
- * the collector; in interleaved rounds of one process.
+ * values.c - the cost of moving values between Lua and buffers, compared with
+ * the minimum for C code with Lua's own interface, and the garbage of a launch;
+ * in interleaved rounds of one process.
  * SPDX-License-Identifier: MIT
  *
  *   values [ROUNDS]      medians and their ratios
@@ -34,11 +34,11 @@ _Noreturn static void die(const char *format, ...) {
 }
 
 /* ------------------------------------------------------------------------ */
-/* The least that C can do. */
+/* The minimum for C code. */
 
 static float floats[FLOATS];
 
-/* floats_take(t): the floats of a table. */
+/* floats_take(t): reads the floats of a table. */
 static int floats_take(lua_State *L) {
   for (int i = 0; i < FLOATS; i++) {
     lua_rawgeti(L, 1, i + 1);
@@ -55,7 +55,7 @@ typedef struct Bare {
 
 static const char bare_name[] = "bench.bare";
 
-/* bare:string(): its bytes. */
+/* bare:string(): returns its bytes. */
 static int bare_string(lua_State *L) {
   const Bare *b = luaL_checkudata(L, 1, bare_name);
   lua_pushlstring(L, (const char *)b->elements,
@@ -65,7 +65,7 @@ static int bare_string(lua_State *L) {
 
 static int bare_index(lua_State *L) {
   const Bare *b = luaL_checkudata(L, 1, bare_name);
-  if (lua_type(L, 2) == LUA_TSTRING) { /* its one method */
+  if (lua_type(L, 2) == LUA_TSTRING) { /* its only method */
     lua_pushvalue(L, lua_upvalueindex(1));
     return 1;
   }
@@ -75,7 +75,7 @@ static int bare_index(lua_State *L) {
   return 1;
 }
 
-/* bare_new(address, count): a window on floats. */
+/* bare_new(address, count): returns a view of floats. */
 static int bare_new(lua_State *L) {
   Bare *b = lua_newuserdatauv(L, sizeof *b, 0);
   b->elements = lua_touserdata(L, 1);
@@ -89,7 +89,7 @@ static int bare_new(lua_State *L) {
 }
 
 /* ------------------------------------------------------------------------ */
-/* The pairs. Each function of Lua below does one round's work. */
+/* The pairs.  Each Lua function below does one round's work. */
 
 static const char setup[] =
   "local lze = require 'lze'\n"
@@ -167,7 +167,7 @@ static void check(lua_State *L, int status) {
   if (status != LUA_OK) die("%s", luaL_tolstring(L, -1, NULL));
 }
 
-/* Measure the pair at the top of the stack. */
+/* Measures the pair at the top of the stack. */
 static void pair_run(lua_State *L, int rounds) {
   static double ms[2][MAX_ROUNDS], ratios[MAX_ROUNDS];
   for (int r = -WARM_UP; r < rounds; r++) {

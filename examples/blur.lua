@@ -20,8 +20,8 @@ end
 local pnm = dofile(here .. "lib/pnm.lua")
 local progress = dofile(here .. "lib/progress.lua")
 
--- Half of the curve, in 65536ths that come to 65536 for the whole one: rounded
--- sums of its tail, so that no error adds up.
+-- Half of the curve, in 65536ths that sum to 65536 for the whole curve: rounded
+-- sums of its tail, so that errors do not add up.
 local function gaussian(radius)
   local function curve(d) return math.exp(-d * d / (2 * sigma * sigma)) end
   local sum = curve(0)
@@ -57,7 +57,7 @@ local to <close> = lze.buffer("uchar", #picture.bytes)
 local weights <close> = lze.buffer("uint", weight)
 local module = lze.load "blur"
 
--- From the first call to the end of both passes, in milliseconds.
+-- Returns milliseconds from the first call to the end of both passes.
 local range = { row_bytes, height }
 local function blur()
   local first = module.blur_rows:launch(range, from, sums, weights, radius,
@@ -74,9 +74,9 @@ lze.wait()
 local ms = blur()
 local blurred = to:string()
 
--- Plain Lua does 24 million steps of a sum in a second or two: of a picture
--- that takes more it does some columns, from the first to the last at equal
--- distances.  Byte `column` of each row is what such a column consists of.
+-- Plain Lua does 24 million steps of a sum in a second or two: for larger
+-- pictures it checks some columns, at equal distances from the first to the
+-- last.  Such a column consists of byte `column` of each row.
 local bytes, min, max = picture.bytes, math.min, math.max
 local checked = min(row_bytes,
   max(2, (24 << 20) // (2 * height * (radius + 1))))

@@ -1,6 +1,6 @@
 -- conjugate_gradient.lua - a sparse system of equations, solved by a task graph
--- that keeps all its numbers on the device; the answer is put into the
--- equations in plain Lua.
+-- that keeps all its numbers on the device; plain Lua inserts the answer into
+-- the equations.
 -- SPDX-License-Identifier: MIT
 --
 --   lua5.4 examples/conjugate_gradient.lua [SIDE]
@@ -16,8 +16,8 @@ if arg[2] or not side or side < 2 or side > 1024 then
   os.exit(1)
 end
 
--- The heat of a square plate of side x side points, whose border is kept cold:
--- 4 times each point's less that of its neighbours is what heats it there.
+-- The heat of a square plate of side x side points with a cold border: 4 times
+-- each point's heat minus its neighbours' heat is the heating there.
 local n = side * side
 local firsts, columns, values, heating = {0}, {}, {}, {}
 for row = 0, n - 1 do
@@ -46,11 +46,11 @@ local r <close> = lze.buffer("float", n)
 local p <close> = lze.buffer("float", n)
 local scalar <close> = lze.buffer("float", 3)
 
--- A sum is made of this many parts, each of them by one work-item.
+-- A sum has this many parts, each computed by one work-item.
 local parts = math.min(1024, n)
 
--- Two graphs: one begins, the other is a step.  They share buffers, which stay
--- on the device from one to the other.
+-- Two graphs: one starts, the other is a step.  They share buffers, which stay
+-- on the device between them.
 local begin = lze.graph "begin"
 local part = begin:buffer("float", parts)
 begin:input(first, "first"):input(column, "first"):input(value, "first")
@@ -74,7 +74,7 @@ local plan <close> = step:compile()
 first_plan:run()
 local size = scalar[1]
 
--- Until the residual is a millionth of what it was; looked at now and then.
+-- Iterate until the residual has shrunk to a millionth; check it now and then.
 plan:run() -- the first run compiles, and is the first iteration
 local iterations, timed, ms = 1, 0, 0
 repeat

@@ -1,5 +1,5 @@
 -- digits.lua - handwriting of a kind: a small neural network learns to tell
--- digits in plain Lua and reads thousands of them by a task graph.
+-- recognise digits in plain Lua and reads thousands of them by a task graph.
 -- SPDX-License-Identifier: MIT
 --
 --   lua5.4 examples/digits.lua [IMAGES]
@@ -16,7 +16,7 @@ if arg[2] or not images or images < 100 or images > 1000000 then
   os.exit(1)
 end
 
--- Digits of 5 x 7 points, written on 10 x 10 somewhere, more or less strongly,
+-- Digits of 5 x 7 points, written somewhere on 10 x 10, more or less strongly,
 -- on dirty paper.
 local shapes = {
   [0] = " ### #   ##  ### # ###  ##   # ### ",
@@ -121,7 +121,7 @@ local bias1 <close> = lze.buffer("float", b1)
 local weight2 <close> = lze.buffer("float", w2)
 local bias2 <close> = lze.buffer("float", b2)
 
--- A thousand of them, each as often as it takes.
+-- A thousand images, repeated as often as necessary.
 local some = {}
 for i = 1, math.min(images, 1000) do some[i] = write_digit(i % DIGITS) end
 for i = 1, images do
@@ -147,8 +147,8 @@ event:wait()
 local time = event:time()
 local ms = (time.end_ns - time.queued_ns) / 1e6
 
--- Plain Lua reads the thousand.  Where two digits are as likely but for
--- rounding, both answers will do.
+-- Plain Lua reads the thousand.  If two digits are equally likely except for
+-- rounding, both answers are accepted.
 local answers, right = read:read(), 0
 local start = os.clock()
 for i, image in ipairs(some) do

@@ -5,7 +5,7 @@
 --   lua5.4 examples/edges.lua [IN OUT]
 --
 -- IN is a binary PPM (P6) or PGM (P5) file, of which the green or only channel
--- counts; OUT becomes a PGM file, or a PNG if its name says so.  With no
+-- is used; OUT is a PGM file, or a PNG file if its name ends in .png.  With no
 -- arguments it makes a picture itself and writes shapes.png and edges.png.
 
 local here = arg[0]:match "^(.-)[^/]*$" -- this may be a checkout
@@ -59,7 +59,7 @@ local steep <close> = lze.buffer("uchar", n)
 local bins <close> = lze.buffer("uint", 256)
 local weights <close> = lze.buffer("uint", weight)
 
--- What lies between the tasks only the plan has.
+-- Only the plan has buffers for the data between the tasks.
 local g = lze.graph "edges"
 local sums, blurred = g:buffer("ushort", n), g:buffer("uchar", n)
 g:input(from, "first"):input(weights, "first")
@@ -80,7 +80,7 @@ local time = event:time()
 local ms = (time.end_ns - time.queued_ns) / 1e6
 local edges, counts = steep:string(), bins:read()
 
--- Plain Lua: all of it.
+-- Plain Lua checks all of it.
 local start = os.clock()
 local min, max = math.min, math.max
 local row_sums, smooth = {}, {}

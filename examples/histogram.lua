@@ -25,12 +25,12 @@ local bytes <close> = lze.buffer("uchar", data)
 local bins <close> = lze.buffer("uint", 256)
 local module = lze.load "histogram"
 
--- Any number of work-items will do.  A core of a CPU serves few, which share
--- nothing; a unit of a GPU many, in groups that share a table.
+-- Any number of work-items works.  A core of a CPU runs a few, which share
+-- nothing; a unit of a GPU runs many, in groups that share a table.
 local histogram = device.software and module.histogram_runs or module.histogram
 local items = device.compute_units * (device.software and 4 or 1024)
 
--- From the call to the end, in milliseconds.
+-- Returns milliseconds from the call to the end.
 local function elapsed(ev)
   local t = ev:time()
   return (t.end_ns - t.queued_ns) / 1e6

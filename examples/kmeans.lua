@@ -17,8 +17,8 @@ if arg[3] or not n or not k or k < 1 or k > 256 or n < k or n > 65536 then
 end
 local iterations = 20
 
--- Clouds round k places; coordinates are whole numbers below 32768, so that
--- sums of 65536 of them fit 32 bits.
+-- Clouds around k places; coordinates are whole numbers below 32768, so that
+-- sums of 65536 of them fit in 32 bits.
 local seed = 7
 local function random(most)
   seed = seed * 16807 % 2147483647

@@ -20,7 +20,7 @@ if not is(generations, 1000000) or not is(width, 16384) or
   os.exit(1)
 end
 
--- One cell of the next generation; 1 is alive.
+-- Computes one cell of the next generation; 1 is alive.
 local function cell(x, y, now, next)
   local left, right = (x - 2) % width, x % width
   local neighbours = 0
@@ -48,7 +48,7 @@ end
 local life = lze.kernel(cell, { name = "life" })
 local now <close> = lze.buffer("uchar", start)
 local next <close> = lze.buffer("uchar", width * height)
-life:launch({ width, height }, now, next):wait() -- it compiles
+life:launch({ width, height }, now, next):wait() -- compiles the kernel
 local began, ended
 for generation = 1, generations do
   local from, to = now, next
@@ -59,7 +59,7 @@ end
 local last = generations % 2 == 1 and next or now
 local ms = (ended:time().end_ns - began:time().queued_ns) / 1e6
 
--- Plain Lua does as many generations as it can in a moment.
+-- Plain Lua computes as many generations as it can in a moment.
 local a, b, checked = table.move(start, 1, #start, 1, {}), {}, 0
 local limit = math.max(1, math.min(generations, 400000 // (width * height)))
 local since = os.clock()

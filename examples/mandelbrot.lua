@@ -1,11 +1,11 @@
 -- mandelbrot.lua - a picture of the Mandelbrot set as a PNG file: one function
--- in Lua is a kernel, and checks it.
+-- in Lua is the kernel, and also checks it.
 -- SPDX-License-Identifier: MIT
 --
 --   lua5.4 examples/mandelbrot.lua [FILE.png [WIDTH HEIGHT]]
 --
--- Numbers are fixed-point: plain Lua and every device then agree on each
--- pixel, however wild the set is near it.
+-- Numbers are fixed-point, so plain Lua and every device agree on each pixel,
+-- even near the border of the set.
 
 local here = arg[0]:match "^(.-)[^/]*$" -- this may be a checkout
 package.cpath = package.cpath .. ";" .. here .. "../build/?.so"
@@ -23,16 +23,16 @@ if not is_size(width) or not is_size(height) or #arg == 2 or arg[4] then
   os.exit(1)
 end
 
--- The picture shows 3.5 x 2.5 around the point -0.75, or what of that has its
--- shape; 2^28 stands for 1.  Constants of Lua are constants of the kernel.
+-- The picture shows 3.5 x 2.5 around the point -0.75, cropped to its shape;
+-- 2^28 stands for 1.  Constants of Lua are constants of the kernel.
 local one <const> = 1 << 28
 local limit <const> = 256
 local step = math.min(7 * one // (2 * width), 5 * one // (2 * height))
 local left = -3 * one // 4 - step * (width - 1) // 2
 local top = -step * (height - 1) // 2
 
--- How soon a point leaves the circle of radius 2: 1 + steps % 255, or 0 where
--- it has not after `limit` steps.
+-- Returns how soon a point leaves the circle of radius 2: 1 + steps % 255, or 0
+-- if it is still inside after `limit` steps.
 local function pixel(cr, ci)
   local zr, zi, n = cr, ci, 0
   while n < limit do
@@ -49,8 +49,8 @@ local mandelbrot = lze.kernel(function(column, row, pixels)
 end)
 local pixels <close> = lze.buffer("uchar", width * height)
 
--- One launch for each band of rows, so that there is progress to show: offsets
--- count in a kernel's indices.
+-- One launch for each band of rows, to show progress: a launch's offset is
+-- included in the kernel's indices.
 local rows = math.max(1, (1 << 18) // width)
 local band = { width, rows, offset = { 0, 0 } }
 local function launch(y)
@@ -68,8 +68,8 @@ for i, ev in ipairs(events) do
 end
 local ms = (events[#events]:time().end_ns - events[1]:time().queued_ns) / 1e6
 
--- Plain Lua takes a second or two for a picture of 720x480: of a larger one it
--- does some rows, from the first to the last at equal distances.
+-- Plain Lua takes a second or two for a picture of 720x480: for a larger one it
+-- checks some rows, at equal distances from the first to the last.
 local checked = math.min(height, math.max(2, 720 * 480 // width))
 local start = os.clock()
 for i = 0, checked - 1 do
@@ -87,8 +87,8 @@ end
 local lua_ms = (os.clock() - start) * 1e3 * height / checked
 progress()
 
--- Pixels are entries of a palette: 0 is the set, black, the rest a circle of
--- colours that deep blue begins.
+-- Pixels are entries of a palette: 0 is the set, black, the others a circle of
+-- colours that starts at deep blue.
 local palette = { { 0, 0, 0 } }
 for i = 0, 254 do
   local function wave(times, phase)

@@ -27,8 +27,8 @@ if math.max(rows * inner, inner * columns, rows * columns) > 1 << 24 then
     "takes 16 bytes for each", 0)
 end
 
--- Whole numbers from -8 to 8: every sum of up to 2^18 products is one that a
--- float holds, so floats and Lua's doubles agree in whatever order they add.
+-- Whole numbers from -8 to 8: a float represents every sum of up to 2^18
+-- products, so floats and Lua's doubles agree regardless of the order.
 local as, bs = {}, {}
 for i = 1, rows * inner do as[i] = i * 7919 % 17 - 8 end
 for i = 1, inner * columns do bs[i] = i * 104729 % 17 - 8 end
@@ -39,15 +39,15 @@ local c <close> = lze.buffer("float", rows * columns)
 local c_tiled <close> = lze.buffer("float", rows * columns)
 local module = lze.load "matmul"
 
--- The tiled kernel wants whole groups, of the size that it requires.
+-- The tiled kernel needs whole groups of its required size.
 local range = { columns, rows }
 local tile = module.matmul_tiled.required_group_size[1]
 local whole = {
   (columns + tile - 1) // tile * tile, (rows + tile - 1) // tile * tile,
 }
 
--- The second of two launches, since the device compiles a kernel at its first
--- one: from the call to the end, in milliseconds.
+-- Returns milliseconds from the call to the end, for the second of two
+-- launches, because the device compiles a kernel at its first launch.
 local function elapsed(kernel, ...)
   kernel:launch(...):wait()
   local ev = kernel:launch(...)
@@ -60,7 +60,7 @@ local tiled_ms = elapsed(module.matmul_tiled, whole, a, b, c_tiled, rows,
   columns, inner)
 
 -- Plain Lua multiplies 60 million times in a second or two: beyond that it
--- does some of the rows, from the first to the last at equal distances.
+-- checks some of the rows, at equal distances from the first to the last.
 local checked = math.min(rows, math.max(2, (1 << 26) // (columns * inner)))
 local start = os.clock()
 for i = 0, checked - 1 do

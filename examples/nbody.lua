@@ -1,5 +1,5 @@
 -- nbody.lua - a cloud of bodies that attract each other: one function in Lua is
--- a kernel, in a task graph whose buffers take turns, and checks it.
+-- the kernel, in a task graph whose buffers take turns, and also checks it.
 -- SPDX-License-Identifier: MIT
 --
 --   lua5.4 examples/nbody.lua [BODIES [STEPS]]
@@ -19,9 +19,9 @@ if arg[3] or not n or not steps or n < 1 or n > 65536 or steps < 2
 end
 local softening, dt, sqrt = 0.01, 1 / 512, math.sqrt
 
--- One step of body i of `from`, where x, y, z and mass of each stand one behind
--- the other: it is kicked by the force of all for the whole step, then drifts.
--- Softened, so that bodies may meet.
+-- Computes one step of body i of `from`, in which x, y, z and mass of each body
+-- are adjacent: the force of all bodies changes its velocity for the whole
+-- step, then it moves.  Forces are softened, because bodies may meet.
 local function step(i, from, to, velocity)
   local at = 4 * i - 3
   local x, y, z = from[at], from[at + 1], from[at + 2]
@@ -39,7 +39,7 @@ local function step(i, from, to, velocity)
   to[at + 3] = from[at + 3]
 end
 
--- A disc that turns, thinner outwards; the same one each time.
+-- A rotating disc, thinner outwards; the same one each time.
 local bodies, velocities, seed = {}, {}, 1
 local function random()
   seed = seed * 16807 % 2147483647
@@ -56,15 +56,15 @@ local now <close> = lze.buffer("float", bodies)
 local later <close> = lze.buffer("float", 4 * n)
 local velocity <close> = lze.buffer("float", velocities)
 
--- From one iteration to the next `now` and `later` change places, so after an
--- even number of them the bodies are in `now` again.
+-- After each iteration `now` and `later` change places, so after an even number
+-- of iterations the bodies are in `now` again.
 local g = lze.graph "cloud"
 g:task("step", lze.kernel(step), n, now, later, velocity)
 g:swap(now, later)
 g:output(now, "every"):output(velocity, "every")
 local plan <close> = g:compile()
 
--- Both in double precision: a step changes neither but for rounding.
+-- Both in double precision: a step changes neither, except by rounding.
 local function momentum_and_energy()
   local p, v = now:read(), velocity:read()
   local px, py, kinetic = 0, 0, 0
@@ -98,7 +98,7 @@ for i = 1, checked do
   end
 end
 
--- The rest, a second's work or so at a time.
+-- The remaining steps, about a second's work at a time.
 local done, ms = 2, 0
 local chunk = math.max(2, (1 << 28) // (n * n) // 2 * 2)
 while done < steps do

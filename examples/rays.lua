@@ -4,8 +4,8 @@
 --   lua5.4 examples/rays.lua [FILE.png [WIDTH HEIGHT]]
 --
 -- The same function runs on the device and, for some of the rows, in plain Lua.
--- Where the device computes in double, both say the same to the bit; in float,
--- edges may be elsewhere by a hair: up to a fiftieth of all may be different.
+-- If the device computes in double, both agree to the bit; in float, edges may
+-- move slightly: up to a fiftieth of all values may differ.
 
 local here = arg[0]:match "^(.-)[^/]*$" -- this may be a checkout
 package.cpath = package.cpath .. ";" .. here .. "../build/?.so"
@@ -24,7 +24,7 @@ end
 local sqrt, floor, huge = math.sqrt, math.floor, math.huge
 local min, max = math.min, math.max
 
--- Spheres: x, y, z, radius, red, green, blue, how much they reflect.
+-- Spheres: x, y, z, radius, red, green, blue, reflectance.
 local scene = {
   -1.1, 0.7, 4.0, 0.7, 0.9, 0.3, 0.2, 0.3,
    0.5, 0.5, 3.2, 0.5, 0.2, 0.5, 0.9, 0.4,
@@ -33,7 +33,8 @@ local scene = {
 local count = #scene // 8
 local light_x, light_y, light_z = -0.48, 0.8, -0.36 -- of length 1
 
--- How far along a ray the nearest sphere is, and which; huge and 0 for none.
+-- Returns the distance along a ray to the nearest sphere, and its number; huge
+-- and 0 if the ray misses.
 local function nearest(spheres, ox, oy, oz, dx, dy, dz)
   local best, which = huge, 0
   for s = 1, count do
@@ -107,11 +108,11 @@ local real = exact and "double" or "float"
 local kernel = lze.kernel(trace, { real = real, name = "rays" })
 local spheres <close> = lze.buffer(real, scene)
 local picture <close> = lze.buffer("uchar", 3 * width * height)
-kernel:launch({ width, height }, picture, spheres):wait() -- it compiles
+kernel:launch({ width, height }, picture, spheres):wait() -- compiles the kernel
 local time = kernel:launch({ width, height }, picture, spheres):time()
 local ms = (time.end_ns - time.queued_ns) / 1e6
 
--- Plain Lua does some rows, from the first to the last at equal distances.
+-- Plain Lua checks some rows, at equal distances from the first to the last.
 local checked = math.min(height, math.max(2, 64 * 1024 // width))
 local start, off = os.clock(), 0
 for i = 0, checked - 1 do

@@ -4,7 +4,7 @@
 --   lua5.4 examples/reduction.lua [n]
 --
 -- The kernel is written in Lua: each group adds up its share in local memory,
--- then one group adds up what the groups found.  x:sum() of an array does the
+-- then one group adds up the groups' results.  x:sum() of an array does the
 -- same.
 
 local here = arg[0]:match "^(.-)[^/]*$" -- this may be a checkout
@@ -23,16 +23,16 @@ end
 local numbers = {}
 for i = 1, n do numbers[i] = i * 7919 % 1000003 - 500000 end
 
--- Work-items of a group share local memory, so its size is for us to say: on a
--- GPU a tree of 8 levels, and each adds up to 32 numbers first, which keeps
--- trees rare.  A core of a CPU serves few, which share nothing.
+-- Work-items of a group share local memory, so we choose its size: on a GPU a
+-- tree of 8 levels, and each item first adds up to 32 numbers, so that few
+-- trees are needed.  A core of a CPU runs a few items, which share nothing.
 local device = lze.device()
 local size = device.software and 1 or min(256, device.max_group_size)
 local groups = device.software and 4 * device.compute_units
   or (n + 32 * size - 1) // (32 * size)
 
--- Writes to sums[g] what group g adds up of x[1 .. count]: all groups together
--- add every element once.  Groups take equal shares, side by side.
+-- Writes group g's sum of its share of x[1 .. count] to sums[g]: all groups
+-- together add every element once.  Groups take equal, adjacent shares.
 local sum = lze.kernel(function(x, count, sums)
   local t, item = w.local_array("long", size), w.local_id()
   local share = (count + w.num_groups() - 1) // w.num_groups()
@@ -42,8 +42,8 @@ local sum = lze.kernel(function(x, count, sums)
   end
   t[item] = own
   w.barrier()
-  -- A tree: the upper half is added to the lower one until one is left.  The
-  -- middle one of an odd width waits for the next round.
+  -- A tree: the upper half is added to the lower half until one is left.  With
+  -- an odd width the middle element waits for the next round.
   local width = size
   while width > 1 do
     local half = (width + 1) // 2
@@ -61,7 +61,7 @@ local total <close> = lze.buffer("long", 1)
 local every = { groups * size, group = size }
 local one = { size, group = size }
 
--- From the first call to the end, in milliseconds.
+-- Returns milliseconds from the first call to the end.
 local function reduce()
   local first = sum:launch(every, x, n, sums)
   local last = sum:launch(one, sums, groups, total)

@@ -18,14 +18,14 @@ local x <close> = lze.buffer("float", xs)
 local y <close> = lze.buffer("float", ys)
 local saxpy = lze.load "saxpy".saxpy
 
--- From the call to the end, in milliseconds.
+-- Returns milliseconds from the call to the end.
 local function elapsed(ev)
   local t = ev:time()
   return (t.end_ns - t.queued_ns) / 1e6
 end
 
 -- The device compiles a kernel at its first launch.  With a = 0 that launch
--- leaves y as it is.
+-- leaves y unchanged.
 local first = elapsed(saxpy:launch(n, 0.0, x, y))
 local ms = elapsed(saxpy:launch(n, a, x, y))
 

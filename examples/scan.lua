@@ -3,8 +3,8 @@
 --
 --   lua5.4 examples/scan.lua [n]
 --
--- The third element of the result is the sum of the first two numbers.  That
--- is how a device finds where each of many results of any length goes.
+-- The third element of the result is the sum of the first two numbers.  In this
+-- way a device finds the place of each of many results of any length.
 
 local here = arg[0]:match "^(.-)[^/]*$" -- this may be a checkout
 package.cpath = package.cpath .. ";" .. here .. "../build/?.so"
@@ -27,14 +27,15 @@ local device = lze.device()
 local x <close> = lze.buffer("long", numbers)
 local out <close> = lze.buffer("long", n)
 
--- Each of these enqueues the scan of from[1 .. count] to `to`, which may be the
--- same buffer, and returns the first and the last event.  `totals` is closed
--- while the device still uses it; lze keeps it until then.
+-- Each of these functions enqueues the scan of from[1 .. count] to `to`, which
+-- may be the same buffer, and returns the first and the last event.  `totals`
+-- is closed while the device still uses it; lze retains its memory until then.
 local scan, shape
 
 if device.software then
-  -- A core of a CPU serves one work-item, which shares nothing: each has a run,
-  -- and there is one more, so that memory is read little more than once.
+  -- A core of a CPU runs one work-item, which shares nothing: each item has a
+  -- run, and there is one more run, so that memory is read little more than
+  -- once.
   local items = device.compute_units
   shape = ("%d runs of about %d"):format(items + 1, n // (items + 1))
 
@@ -44,8 +45,8 @@ if device.software then
       module.end_runs:launch(items, from, count, to, totals)
   end
 else
-  -- A block is what a group shares through local memory: for us to say.  More
-  -- numbers for each work-item mean fewer blocks, fewer more parallel work.
+  -- A group shares a block through local memory, so we choose its size.  More
+  -- numbers per work-item mean fewer blocks, fewer numbers more parallel work.
   local scan_blocks, add_blocks = module.scan_blocks, module.add_blocks
   local size, each = math.min(256, scan_blocks.max_group_size), 8
   local function blocks_of(count) return (count - 1) // (size * each) + 1 end
@@ -53,7 +54,7 @@ else
     :format(blocks_of(n), each * size, 16 * size)
 
   -- The totals of the blocks are scanned in the same way: 4 million numbers
-  -- make 2048 blocks, those one.
+  -- make 2048 blocks, and their totals make one block.
   function scan(from, count, to)
     local blocks = blocks_of(count)
     local range = {blocks * size, group = size}
@@ -66,7 +67,7 @@ else
   end
 end
 
--- From the first call to the end, in milliseconds.
+-- Returns milliseconds from the first call to the end.
 local function elapsed(first, last)
   return (last:time().end_ns - first:time().queued_ns) / 1e6
 end

@@ -24,7 +24,7 @@ local b <close> = lze.buffer("float", bs)
 local c <close> = lze.buffer("float", n)
 local vector_add = lze.load "vector_add".vector_add
 
--- From the call to the end, in milliseconds.
+-- Returns milliseconds from the call to the end.
 local function elapsed(ev)
   local t = ev:time()
   return (t.end_ns - t.queued_ns) / 1e6

@@ -8,8 +8,8 @@ return function(b)
     {"lopsided", 100003, 11}, {"tiny", 9, 7},
   }
 
-  -- value(cell, x, y, w, h) is a cell of the output of an input that
-  -- cell(x, y) gives.
+  -- value(cell, x, y, w, h) returns a cell of the output for an input whose
+  -- cells cell(x, y) returns.
   local function case(name, kernel, type, judged, from, cell_at, value)
     b.case {
       name = name, module = module, kernel = kernel, bound = "memory",

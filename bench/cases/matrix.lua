@@ -2,7 +2,7 @@
 -- SPDX-License-Identifier: MIT
 
 return function(b)
-  -- A product of square matrices, and one of lopsided ones.
+  -- A product of square matrices, and one of rectangular ones.
   local function product(name, module, kernel, type, tiled)
     b.case {
       name = name, module = module, kernel = kernel, bound = "compute",

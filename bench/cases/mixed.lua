@@ -6,7 +6,7 @@ return function(b)
   local lengths = b.lengths {
     {"even", 1 << 22}, {"prime", 4000037}, {"odd", 999999}, {"tiny", 37},
   }
-  -- Few long rows, many short ones.
+  -- Few long rows, and many short ones.
   local rows = b.areas {
     {"lopsided", 65536, 61}, {"even", 2048, 2048}, {"prime", 17, 200003},
     {"tiny", 5, 13},
@@ -56,8 +56,8 @@ return function(b)
     }
   end)
 
-  -- A permutation of 0 .. n - 1 that leaves no two neighbours together: the
-  -- step has no divisor in common with n.
+  -- Returns a permutation of 0 .. n - 1 in which neighbours are never adjacent:
+  -- the step and n have no common divisor.
   local function places(n)
     local step = 40503
     while n > 1 and n % step == 0 do step = step + 2 end
@@ -96,7 +96,7 @@ return function(b)
     }
   end)
 
-  -- Each launch of a case moves the particles on: they start where they stood.
+  -- Each launch of a case moves the particles, so each run resets them.
   case("moveStructs", "move_structs", "memory", false, lengths,
     function(k, n)
       local start, at = b.tiled("float", 8 * n,

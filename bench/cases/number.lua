@@ -21,8 +21,8 @@ return function(b)
       return {
         launch = function(go) go(k, n, chance, call, put) end,
         bytes = 12 * n, operations = 70 * n, outputs = {call, put},
-        -- Cents: where a price is next to nothing, it is the difference of
-        -- large numbers.
+        -- Prices are in cents: a price near 0 is the difference of large
+        -- numbers.
         tolerance = 1e-4, scale = 10,
         slice = b.ends(call, n, 1 << 14, function(i)
           local r = at(i)

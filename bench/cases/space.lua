@@ -7,8 +7,8 @@ return function(b)
     {"lopsided", 17, 1021, 129}, {"tiny", 7, 5, 3},
   }
 
-  -- value(at, i, w, h, d) is the element i of the output, counted from 0, of
-  -- an input that at(i) gives.
+  -- value(at, i, w, h, d) returns element i of the output, counted from 0, for
+  -- an input whose elements at(i) returns.
   local function case(name, kernel, type, dimensions, bound, judged, value)
     b.case {
       name = name, module = "bench/kernels/space.spv", kernel = kernel,

@@ -45,7 +45,7 @@ return function(b)
     end,
   }
 
-  -- Work-items stride over the data, so their number is a matter of taste.
+  -- Work-items stride over the data, so any number of them works.
   b.case {
     name = "reduction", module = "bench/kernels/group.spv",
     kernel = "reduction", bound = "memory",
@@ -88,7 +88,7 @@ return function(b)
               counts[c] = counts[c] + 1
             end
             if n <= period then return counts end
-            -- Whole periods, and what is left of one.
+            -- Whole periods, and the rest of one.
             for i = 1, 256 do counts[i] = counts[i] * (n // period) end
             for i = 0, n % period - 1 do
               local c = at(i) + 1
@@ -102,7 +102,7 @@ return function(b)
     end,
   }
 
-  -- Blocks are what a group shares, so the group is the caller's.
+  -- A group shares a block, so the caller chooses the group.
   b.case {
     name = "scan", module = "kernels/scan.spv", kernel = "scan_blocks",
     bound = "memory", fixed = true,

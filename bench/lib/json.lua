@@ -11,8 +11,8 @@ local function quote(s)
   end) .. '"'
 end
 
--- A table with [1], and an empty one, is an array, any other an object, with
--- its keys in order.
+-- Encodes a value.  A table with [1], or an empty one, is an array, any other
+-- an object with its keys in order.
 local function encode(value, indent)
   local kind = math.type(value) or type(value)
   if kind == "string" then return quote(value) end
@@ -42,7 +42,7 @@ end
 local unescapes = {n = "\n", t = "\t", r = "\r", b = "\b", f = "\f"}
 local words = {["true"] = true, ["false"] = false}
 
--- The value that the text holds; raises where it is not JSON. null is nil.
+-- Returns the value of a text; raises an error if it is not JSON.  null is nil.
 function json.decode(text)
   local at = 1
 

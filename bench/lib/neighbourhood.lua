@@ -2,14 +2,14 @@
 -- SPDX-License-Identifier: MIT
 --
 -- In each dimension the sizes are the powers of two, the whole range and half
--- of it, and with one dimension also three times the powers of two; where
--- groups must divide the range, its divisors.
+-- of it, and with one dimension also three times the powers of two; if groups
+-- must divide the range, its divisors.
 
 local neighbourhood = {}
 local Space = {}
 Space.__index = Space
 
--- Groups of fewer work-items are left out where there would be more groups.
+-- Groups with few work-items are omitted if there would be more groups.
 local MOST_GROUPS <const> = 1 << 17
 
 local function divisors(n, most)
@@ -37,9 +37,9 @@ local function sizes(n, most, triples)
   return list
 end
 
--- A space of groups for a range of one to three sizes.  limits: `most` is how
--- many work-items a group may have, sizes[d] bounds each dimension, and
--- `divide` says that groups must divide the range.
+-- Returns a space of groups for a range of one to three sizes.  limits: `most`
+-- work-items in a group, at most sizes[d] in dimension d, and `divide` is true
+-- if groups must divide the range.
 function neighbourhood.new(range, limits)
   local space = {most = limits.most, least = 1, sizes = {}}
   local items = 1
@@ -62,8 +62,8 @@ function Space:legal(group)
 end
 
 -- Returns a coarse grid: all sizes of one dimension, or every second size of
--- each of several, combined.  Three dimensions leave out what is longer than 64
--- along the second and third.
+-- several, combined.  In three dimensions, sizes above 64 in the second and
+-- third are omitted.
 function Space:coarse()
   local groups, step = {}, #self.sizes == 1 and 1 or 2
   local function extend(group, d)

@@ -2,16 +2,16 @@
 -- SPDX-License-Identifier: MIT
 --
 -- oneAPI.jl fills a group along x, then y, then z, up to the limits of the
--- kernel and the device.  It keeps what a group spills to memory below 1 MiB,
--- by a power of two.
+-- kernel and the device.  It limits a group's spilled memory to 1 MiB, by a
+-- power of two.
 
 local oneapi_jl = {}
 
 local SPILL_BYTES <const> = 1 << 20
 
--- Returns {x, y, z} for a range of one to three sizes.  limits: `most` is how
--- many work-items a group of the kernel may have, sizes[d] bounds dimension d,
--- and `spill` is what a work-item spills, in bytes.
+-- Returns {x, y, z} for a range of one to three sizes.  limits: `most`
+-- work-items in a group of the kernel, at most sizes[d] in dimension d, and
+-- `spill` bytes spilled per work-item.
 function oneapi_jl.group(range, limits)
   local left = limits.most
   if limits.spill > 0 and left > SPILL_BYTES // limits.spill then

@@ -2,8 +2,8 @@
 -- SPDX-License-Identifier: MIT
 --
 -- In each dimension: powers of two, 3 and 5 times powers of two, and divisors
--- of the range, as far as the limits go; of these at most 64 groups in one
--- dimension, 48 in two and 96 in three, spread evenly over the sizes.
+-- of the range, within the limits; of these at most 64 groups in one dimension,
+-- 48 in two and 96 in three, spread evenly over the sizes.
 
 local search = {}
 
@@ -33,7 +33,7 @@ local function sizes(range, most, divide)
   return list
 end
 
--- At most n of a list, evenly, with both ends.
+-- Returns at most n items of a list, evenly spaced, including both ends.
 local function thin(list, n)
   if #list <= n then return list end
   local kept = {}
@@ -41,8 +41,9 @@ local function thin(list, n)
   return kept
 end
 
--- The groups for a range {x, y, z}, as triples.  `most` bounds the work-items
--- of one, max_size each dimension; `divide`: they must divide the range.
+-- Returns the groups for a range {x, y, z}, as triples.  `most` limits the
+-- work-items of a group, max_size each dimension; `divide`: groups must divide
+-- the range.
 function search.groups(range, most, max_size, divide, limit)
   local groups = {}
   local nx, ny, nz = range[1], range[2] or 1, range[3] or 1

@@ -16,9 +16,9 @@ function stats.geometric_mean(values)
   return math.exp(sum / #values)
 end
 
--- The ratio of the medians of two series measured in the same rounds, with
--- the interval that holds 95 % of what resampled rounds give (percentile
--- bootstrap, Efron 1979).
+-- Returns the ratio of the medians of two series measured in the same rounds,
+-- and the interval that contains 95 % of the ratios of resampled rounds
+-- (percentile bootstrap, Efron 1979).
 function stats.ratio(a, b, samples)
   samples = samples or 400
   local n, ratios = #a, {}

@@ -12,7 +12,7 @@ local function escape(s)
   return (s:gsub("[&<>]", {["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;"}))
 end
 
--- A row for each case, a dot for each policy; logarithmic from 0.01 to 1.
+-- Draws a row for each case, a dot for each policy; logarithmic from 0.01 to 1.
 function svg.plot(title, cases, policies)
   local out = {}
   local function put(...) out[#out + 1] = string.format(...) end

@@ -8,10 +8,10 @@ local lze = require "lze"
 local tiled = {PERIOD = 65521}
 local PERIOD <const> = tiled.PERIOD
 
--- Returns a buffer of n elements that f gives, the function that gives an
+-- Returns a buffer of n elements that f returns, a function that returns an
 -- element of that buffer, and the period; both functions count from 0.  For
--- vectors f gives lane after lane, and the returned function takes the element
--- and the lane.
+-- vectors, f returns lane after lane, and the returned function takes the
+-- element and the lane.
 function tiled.buffer(type, n, f)
   local base, lanes = type:match "^(%a+)(%d+)$"
   lanes = math.tointeger(tonumber(lanes)) or 1

@@ -4,14 +4,14 @@
 return function(case, b)
   local module = "bench/kernels/ranges_items.spv"
 
-  -- sizes: the largest group, for a kernel that has room for no larger one.
+  -- sizes: the largest group, for a kernel that has no room for a larger one.
   local function add(kernel, ranges, make, sizes)
     case {name = kernel, module = module, kernel = kernel, ranges = ranges,
       make = make, sizes = sizes}
   end
 
-  -- Where each of n lists starts that has from 0 to 2 * mean - 1 elements, and
-  -- how many elements there are in all.
+  -- Returns the starts of n lists, which have 0 to 2 * mean - 1 elements each,
+  -- and the total number of elements.
   local function starts(n, mean)
     local list, at = {}, 0
     for i = 1, n do
@@ -77,7 +77,7 @@ return function(case, b)
       return n, {b.bytes(n * slice), bins, slice}, {bins}
     end)
 
-  -- Work-items, and how far apart the two of a pair are.
+  -- Work-items, and the distance between the two of a pair.
   add("butterfly", {{1 << 18, 1024}, {100003, 64}, {32, 8}},
     function(n, stride)
       local room = 2 * (n + stride)

@@ -4,7 +4,7 @@
 return function(case, b)
   local module = "bench/kernels/ranges_matrix.spv"
 
-  -- sizes: the largest group, for a kernel that has room for no larger one.
+  -- sizes: the largest group, for a kernel that has no room for a larger one.
   local function add(kernel, ranges, make, sizes)
     case {name = kernel, module = module, kernel = kernel, ranges = ranges,
       make = make, sizes = sizes}

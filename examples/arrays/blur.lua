@@ -17,7 +17,7 @@ if arg[3] or not side or side < 16 or side > 8192 then
   os.exit(1)
 end
 
--- Rings round two places.
+-- Rings around two places.
 local across = A.linspace(-1, 1, side)
 local y, x = across:reshape {side, 1}, across
 local function rings(cx, cy)
@@ -25,12 +25,12 @@ local function rings(cx, cy)
 end
 local picture = ((rings(-0.4, -0.2) + rings(0.5, 0.3)) * 63 + 127.5):eval()
 
--- Weights of a bell.  Beyond its edge, a picture goes on with its last line.
+-- Weights of a bell curve.  The picture's edge lines are repeated beyond it.
 local RADIUS <const> = 6
 local bell = ((A.arange(-RADIUS, RADIUS):to "float" / 3) ^ 2 * -0.5):exp()
 bell = (bell / bell:sum()):read()
 
--- Each line of a picture becomes the weighted sum of those around it.
+-- Each line of a picture becomes the weighted sum of the lines around it.
 local function blur_lines(a)
   local first, last = a[{{1, 1}}], a[{{side, side}}]
   local wide = A.cat {first:expand {RADIUS, side}, a,

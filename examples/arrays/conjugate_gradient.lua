@@ -16,8 +16,8 @@ if arg[2] or not side or side < 3 or side > 4000 then
   os.exit(1)
 end
 
--- 4 times each point's less that of its neighbours is what heats it there.  The
--- direction p has a cold border, so that each point of its inside has four.
+-- 4 times each point's heat minus its neighbours' heat is the heating there.
+-- The direction p has a cold border, so each inner point has four neighbours.
 local whole = A.zeros {side + 2, side + 2}
 local rows, columns = {2, side + 1}, {2, side + 1}
 local p = whole[{rows, columns}]

@@ -1,6 +1,6 @@
 -- digits.lua - a small neural network that learns to tell digits, in whole
--- arrays; checked by how many it reads that it has not seen, and its gradient
--- against differences.
+-- arrays; checked by the number of unseen digits that it reads, and its
+-- gradient against differences.
 -- SPDX-License-Identifier: MIT
 --
 --   lua5.4 examples/arrays/digits.lua [STEPS]
@@ -17,7 +17,7 @@ if arg[2] or not steps or steps < 1 then
   os.exit(1)
 end
 
--- Digits of 5 x 7 points, written on 10 x 10 somewhere, more or less strongly,
+-- Digits of 5 x 7 points, written somewhere on 10 x 10, more or less strongly,
 -- on dirty paper.
 local shapes = {
   " ### #   ##  ### # ###  ##   # ### ",
@@ -50,7 +50,7 @@ for digit, shape in ipairs(shapes) do
 end
 clean, kinds = A("float", clean), A("long", kinds)
 
--- n images, {n, points}, and which digit each is, {n}.
+-- Returns n images, {n, points}, and the digit of each, {n}.
 local function write_digits(n)
   local which = A.randint({n}, 1, #kinds)
   local strength = A.rand {n, 1} * 0.4 + 0.6
@@ -66,7 +66,8 @@ end
 local net = {w1 = weights(SIDE * SIDE, HIDDEN), b1 = A.zeros {HIDDEN},
   w2 = weights(HIDDEN, DIGITS), b2 = A.zeros {DIGITS}}
 
--- How likely each image is which digit, {n, digits}.
+-- Returns the hidden layer, and the probability of each digit for each image,
+-- {n, digits}.
 local function think(images)
   local hidden = (images:mm(net.w1) + net.b1):max(0):eval()
   local out = hidden:mm(net.w2) + net.b2
@@ -74,7 +75,7 @@ local function think(images)
   return hidden, e / e:sum {dim = 2, keep = true}
 end
 
--- How far off it is, and the gradient of that.
+-- Returns the loss and its gradient.
 local function learn(images, digits)
   local n = #images
   local hidden, likely = think(images)
@@ -88,7 +89,7 @@ end
 
 local images, digits = write_digits(128)
 local loss, gradient = learn(images, digits)
--- The gradient says what a small change does.
+-- The gradient predicts the effect of a small change.
 for name, index in pairs {w1 = {34, 5}, b1 = {3}, w2 = {7, 4}, b2 = {2}} do
   local w = net[name]
   local old, h = w[index], 0.02

@@ -18,7 +18,7 @@ if arg[3] or not n or not k or k < 1 or n < k then
 end
 local iterations <const> = 10
 
--- Clouds round k places, of whole numbers.
+-- Clouds around k places, of whole numbers.
 A.seed(7)
 local points = A.randint({k, 2}, 4000, 28000):take(A.arange(n) % k + 1, 1) +
   A.randint({n, 2}, -1500, 1500) + A.randint({n, 2}, -1500, 1500)

@@ -5,10 +5,10 @@
  *   cc -o frame_loop frame_loop.c $(pkg-config --cflags --libs lze)
  *   ./frame_loop [FRAMES]
  *
- * The script says once what a frame does, as a task graph on buffers whose
- * memory the program sees too.  From then on a frame is: write the inputs
- * where they lie, run the plan, let the script look, read the results where
- * they lie.  Nothing is copied and nothing is left on the Lua stack.
+ * The script defines a frame once, as a task graph on buffers whose memory the
+ * program can access, too.  Then each frame writes the inputs in place, runs
+ * the plan, calls the script, and reads the results in place.  Nothing is
+ * copied and nothing is left on the Lua stack.
  */
 #include <lauxlib.h>
 #include <lua.h>

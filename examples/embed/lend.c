@@ -5,10 +5,10 @@
  *   cc -o lend lend.c $(pkg-config --cflags --libs lze) -lze_loader
  *   ./lend
  *
- * The program has a context, an immediate list, an event and memory of its
- * own.  The script gets the memory as a buffer and launches a kernel on the
- * program's list, which signals the program's event; the program waits for
- * that and reads the result where it lies.  lze destroys nothing of it.
+ * The program has its own context, immediate list, event and memory.  The
+ * script gets the memory as a buffer and launches a kernel on the program's
+ * list, which signals the program's event; the program waits for that event and
+ * reads the result in place.  lze does not destroy any of these objects.
  */
 #include <lauxlib.h>
 #include <lua.h>
@@ -38,7 +38,7 @@ static void must(int ok, const char *what) {
 
 static int released;
 
-/* From here on the memory is the program's alone. */
+/* Called once lze no longer uses the memory. */
 static void release(void *userdata, void *pointer) {
   (void)userdata;
   (void)pointer;
@@ -52,8 +52,8 @@ int main(void) {
   luaL_openlibs(L);
   LZE(lze->open(L, &error));
 
-  /* Any device will do; that it is lze which finds the drivers, its own for
-     machines without a GPU too, spares the program the search. */
+  /* Any device works.  lze finds the drivers, including its own for machines
+     without a GPU, so the program need not search. */
   void *found;
   LZE(lze->push_device(L, NULL, &error));
   LZE(lze->get_handle(L, -1, &found, NULL, &error));
@@ -63,7 +63,7 @@ int main(void) {
   ze_driver_handle_t driver = found;
   lua_settop(L, 0);
 
-  /* The program's own. */
+  /* The program's own objects. */
   ze_context_desc_t context_desc = {.stype = ZE_STRUCTURE_TYPE_CONTEXT_DESC};
   ze_command_queue_desc_t list_desc = {
       .stype = ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC,
@@ -91,7 +91,7 @@ int main(void) {
   float *x = memory, *y = x + COUNT;
   for (int i = 0; i < COUNT; i++) x[i] = (float)i, y[i] = 1;
 
-  /* Lent to the script. */
+  /* Lend them to the script. */
   LZE(lze->push_wrapped_device(L, driver, device, context, &error));
   must(luaL_loadstring(L, script) == LUA_OK, "the script does not compile");
   LZE(lze->push_queue(L, list, 1, &error));
@@ -104,7 +104,7 @@ int main(void) {
   LZE(lze->push_buffer(L, &spec, &error));
   must(lua_pcall(L, 4, 0, 0) == LUA_OK, "the script fails");
 
-  /* Its result, without a copy and without Lua. */
+  /* Check the result, without a copy and without Lua. */
   ZE(zeEventHostSynchronize(finished, UINT64_MAX));
   for (int i = 0; i < COUNT; i++)
     must(y[i] == 3.0f * (float)i + 1, "a wrong result");

@@ -5,9 +5,9 @@
  *   cc -o plugins plugins.c $(pkg-config --cflags --libs lze)
  *   ./plugins [STATES]
  *
- * Each plug-in gets a state of its own, runs a kernel and is thrown away, now
- * and then with work in flight, now and then after an error.  What a state
- * leaves behind is measured at the end: nothing that grows.
+ * Each plug-in gets its own state, runs a kernel and is closed, sometimes with
+ * work in flight, sometimes after an error.  The memory that states leave
+ * behind is measured at the end: it must not grow.
  */
 #include <lauxlib.h>
 #include <lua.h>
@@ -38,7 +38,7 @@ static const char *const plugins[] = {
     "local x <close> = lze.buffer('int', 4)\n"
     "x[5] = 1\n"};
 
-/* Kilobytes of memory that the process has. */
+/* Returns the resident memory of the process in KiB. */
 static long resident(void) {
   long pages = 0, resident = 0;
   FILE *f = fopen("/proc/self/statm", "r");
@@ -69,7 +69,7 @@ int main(int argc, char **argv) {
   long before = 0;
   for (int i = 0; i < states; i++) {
     if (!plugin_run(lze, i % kinds)) return EXIT_FAILURE;
-    if (i == states / 4) before = resident(); /* caches are warm by now */
+    if (i == states / 4) before = resident(); /* by now caches are warm */
   }
   long grown = resident() - before;
   printf("plugins: %d states, grown by %ld KB since a quarter of them\n",

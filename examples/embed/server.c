@@ -6,9 +6,9 @@
  *   ./server [REQUESTS]
  *
  * One state makes a table that all requests need and exports it once for each
- * worker; the workers import it, so that it is in device memory once.  A
- * worker takes requests from a queue and has its script answer them.  States
- * share no Lua values and need no lock of the program's around Lua.
+ * worker; the workers import it, so device memory contains it once.  A worker
+ * takes requests from a queue and its script answers them.  States share no Lua
+ * values, so the program needs no lock around Lua.
  */
 #include <lauxlib.h>
 #include <lua.h>
@@ -109,7 +109,7 @@ int main(int argc, char **argv) {
       fprintf(stderr, "server: %s\n", error.message);
       return EXIT_FAILURE;
     }
-  lua_close(L); /* the table lives on in the workers */
+  lua_close(L); /* the table remains in the workers */
 
   int status = EXIT_SUCCESS, served = 0;
   for (int i = 0; i < WORKERS; i++)

@@ -7,7 +7,7 @@ local lze = require "lze"
 local pnm = {}
 
 -- A picture is a table of kind ("P5" or "P6"), channels, width, height, most
--- (what a byte means by full) and bytes.
+-- (the greatest value of a byte) and bytes.
 function pnm.read(path)
   local file <close> = assert(io.open(path, "rb"))
   local data, problem = file:read "a"
@@ -17,8 +17,8 @@ function pnm.read(path)
   if not kind then
     error(path .. ": neither binary PPM (P6) nor binary PGM (P5)", 0)
   end
-  -- The next number of the header, after white space and comments.  Eight
-  -- digits are as many as no product below can overflow with.
+  -- Reads the next number of the header, after white space and comments.  With
+  -- at most eight digits, no product below can overflow.
   local function number(what, least, greatest)
     local skipped
     repeat
@@ -48,7 +48,7 @@ function pnm.read(path)
   return p
 end
 
--- By its name the file is a PNG or, else, what pnm.read takes.
+-- Writes a PNG file if the name ends in .png, else a file for pnm.read.
 function pnm.write(path, p)
   if path:find "%.png$" then
     local shape = { p.height, p.width, p.channels == 3 and 3 or nil }
@@ -64,8 +64,9 @@ function pnm.write(path, p)
     :format(p.kind, p.width, p.height, p.most), p.bytes))
 end
 
--- Rings that get finer outwards in green, a smooth slope in red, and squares in
--- blue: what a blur does to fine detail, to smooth parts and to edges.
+-- Makes rings that get finer outwards in green, a smooth slope in red, and
+-- squares in blue: to show how a blur affects fine detail, smooth parts and
+-- edges.
 function pnm.make(width, height)
   local pixels = {}
   for y = 0, height - 1 do

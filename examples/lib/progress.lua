@@ -4,12 +4,12 @@
 
 local lze = require "lze"
 
--- lze then shows what it does itself, too, if standard error is a terminal.
+-- lze then shows its own progress, too, if standard error is a terminal.
 local shown = os.getenv "LZE_PROGRESS" ~= "0" and lze.progress(true)
 local last, line = os.time() + 1, false
 
--- What takes longer than a second says once a second how far it is; a call
--- without a format removes the line.
+-- Shows the progress of work that takes longer than a second, once a second; a
+-- call without a format removes the line.
 return function(format, ...)
   if not format then
     if line then io.stderr:write "\r\27[K" end

@@ -19,7 +19,7 @@ if not steps or steps < 1 or height % world.size ~= 0 or
 end
 lze.default(world:device())
 
--- One step of cell x of row y, which is row first + y - 1 of the memory.
+-- Computes one step of cell x of row y, which is row first + y - 1 in memory.
 local function cell(x, y, u, v, first)
   local at = (first + y - 2) * width + x + 1
   v[at] = u[at] + 0.2 * (u[at - 1] + u[at + 1] + u[at - width] +
@@ -27,7 +27,7 @@ local function cell(x, y, u, v, first)
 end
 local step = lze.kernel(cell, {name = "heat"})
 
--- Rows first to last of the plate, with a row more on both sides.
+-- Returns rows first to last of the plate, with another row on both sides.
 local function plate(first, last)
   local t = {}
   for y = first - 1, last + 1 do
@@ -48,7 +48,7 @@ local halos = {[u] = cart:halo(u, {shape = shape}),
   [v] = cart:halo(v, {shape = shape})}
 for _ = 1, steps do
   local halo = halos[u]:start()
-  step({width - 2, rows - 2}, u, v, 3)        -- rows that need no neighbour's
+  step({width - 2, rows - 2}, u, v, 3)        -- rows without a neighbour
   halo:wait()
   step({width - 2, 1}, u, v, 2)
   step({width - 2, 1}, u, v, rows + 1)

@@ -18,7 +18,7 @@ if not steps or steps < 1 or points % world.size ~= 0 then
 end
 lze.default(world:device())
 
--- The nearest center of point i.
+-- Finds the nearest center of point i.
 local function nearest(i, x, y, cx, cy, label)
   local best, least = 1, 1e30
   for c = 1, clusters do
@@ -32,8 +32,8 @@ local function nearest(i, x, y, cx, cy, label)
 end
 local kernel = lze.kernel(nearest, {name = "nearest"})
 
--- Points first to last; total(sums) adds up what all processes have.  Their
--- coordinates are whole, so that sums do not depend on the order.
+-- Runs points first to last; total(sums) adds up the sums of all processes.
+-- Coordinates are whole, so sums do not depend on the order.
 local function run(first, last, total)
   local tx, ty = {}, {}
   for i = first, last do

@@ -18,7 +18,7 @@ if not steps or steps < 1 or bodies % world.size ~= 0 then
 end
 lze.default(world:device())
 
--- Body i of those from `first` on: where it goes, by where all were.
+-- Moves body i, counted from `first`, according to all earlier positions.
 local function move(i, x, y, vx, vy, newx, newy, first)
   local ownx, owny = x[first + i - 1], y[first + i - 1]
   local ax, ay = 0.0, 0.0
@@ -35,8 +35,8 @@ local function move(i, x, y, vx, vy, newx, newy, first)
 end
 local kernel = lze.kernel(move, {name = "move"})
 
--- `count` bodies from `first` on; exchange(part, all) is called with what they
--- have moved to, and where all are to be put.
+-- Runs `count` bodies from `first`; exchange(part, all) is called with their
+-- new positions, and with the buffer for all positions.
 local function run(first, count, exchange)
   local tx, ty = {}, {}
   for i = 1, bodies do

@@ -3,9 +3,9 @@
 --
 --   lua5.4 examples/multi/implicit.lua
 --
--- The driver spreads each launch over the tiles and the memory with it: the
--- program does nothing for it.  Best for work with much to compute for each
--- byte; where tiles wait for each other's memory, tiles.lua is faster.
+-- The driver spreads each launch and its memory over the tiles, without any
+-- code in the program.  Best for work with many computations per byte; if tiles
+-- wait for each other's memory, tiles.lua is faster.
 
 local here = arg[0]:match "^(.-)[^/]*$" -- this may be a checkout
 package.cpath = package.cpath .. ";" .. here .. "../../build/?.so"

@@ -3,8 +3,8 @@
 --
 --   lua5.4 examples/multi/one_tile.lua
 --
--- What suits a problem that fits one tile: its memory is the nearest, and
--- nothing has to be divided.  A device without tiles is its own.
+-- For a problem that fits one tile: its memory is the nearest, and nothing must
+-- be divided.  A device without tiles is used as its own tile.
 
 local here = arg[0]:match "^(.-)[^/]*$" -- this may be a checkout
 package.cpath = package.cpath .. ";" .. here .. "../../build/?.so"

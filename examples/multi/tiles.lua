@@ -3,8 +3,8 @@
 --
 --   lua5.4 examples/multi/tiles.lua
 --
--- The tiles share a context, so that one can read what another has written:
--- here each fills a part of the whole and the first adds up all.
+-- The tiles share a context, so one can read what another has written: here
+-- each fills a part of the whole and the first adds up all parts.
 
 local here = arg[0]:match "^(.-)[^/]*$" -- this may be a checkout
 package.cpath = package.cpath .. ";" .. here .. "../../build/?.so"
@@ -32,8 +32,7 @@ for i, tile in ipairs(tiles) do
   filled[i] = q:launch(mod.fill, n, parts[i], (i - 1) * n)
 end
 
--- That a launch comes after what it reads was written is seen to by lze,
--- whatever the queues.
+-- lze runs a launch after the writes that it depends on, even across queues.
 local add = lze.compile(source, {device = tiles[1]}).add
 local sum = lze.buffer("long", {0}, {device = tiles[1]})
 for _, part in ipairs(parts) do add(1, sum, part, n) end
