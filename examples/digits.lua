@@ -1,5 +1,5 @@
 -- digits.lua - handwriting of a kind: a small neural network learns to tell
--- recognise digits in plain Lua and reads thousands of them by a task graph.
+-- digits in plain Lua and reads thousands of them by a task graph.
 -- SPDX-License-Identifier: MIT
 --
 --   lua5.4 examples/digits.lua [IMAGES]

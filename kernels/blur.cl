@@ -3,18 +3,18 @@
  * SPDX-License-Identifier: MIT
  *
  * A picture is height rows of width pixels of `channels` bytes each, with
- * nothing between them.  weight[0] is the middle of the curve, weight[d] what
- * a pixel d away counts; weight[0] + 2 * (weight[1] + ... + weight[radius])
- * must be 65536.  Beyond an edge the picture goes on as its outermost pixel.
+ * nothing between them.  weight[0] is the weight of the pixel itself, weight[d]
+ * of a pixel d away; weight[0] + 2 * (weight[1] + ... + weight[radius]) must be
+ * 65536.  Beyond an edge the outermost pixel is repeated.
  *
  * Both passes run over {width * channels, height} and use the global id alone,
- * so groups of any size will do.  They compute in whole numbers, so that every
+ * so groups of any size work.  They compute with whole numbers, so that every
  * device gives the same picture.  No sum wraps: 255 * 65536 fits 32 bits, and
- * so does 65280 * 65536, where the 8 bits below the point are kept between the
+ * so does 65280 * 65536, although 8 bits of fraction are kept between the
  * passes.
  */
 
-/* From the picture to sums along its rows: 255 becomes 65280. */
+/* Sums a picture along its rows: 255 becomes 65280. */
 kernel void blur_rows(global const uchar *picture, global ushort *sums,
                       global const uint *weight, int radius, int width,
                       int channels)
@@ -32,7 +32,7 @@ kernel void blur_rows(global const uchar *picture, global ushort *sums,
   sums[row + (size_t)i] = (ushort)((sum + (1u << 7)) >> 8);
 }
 
-/* From those sums to a picture. */
+/* Turns those sums into a picture. */
 kernel void blur_columns(global const ushort *sums, global uchar *picture,
                          global const uint *weight, int radius, int height,
                          uint row_bytes)

@@ -11,7 +11,7 @@
  * All kernels use the global id alone.
  */
 
-/* q = A p, over the rows. */
+/* Over the rows: q = A p. */
 kernel void multiply(global const uint *first, global const uint *column,
                      global const float *value, global const float *p,
                      global float *q)
@@ -23,7 +23,7 @@ kernel void multiply(global const uint *first, global const uint *column,
   q[row] = sum;
 }
 
-/* Over any number of work-items: each one's part of the product of a and b. */
+/* Over any number of work-items: each sums a part of the product of a and b. */
 kernel void dot_parts(global const float *a, global const float *b, uint n,
                       uint parts, global float *part)
 {
@@ -34,8 +34,8 @@ kernel void dot_parts(global const float *a, global const float *b, uint n,
   part[here] = sum;
 }
 
-/* Over one work-item: their sum becomes scalar[which]; if that is r r, what it
-   was becomes scalar[2]. */
+/* Over one work-item: the sum of the parts becomes scalar[which]; if that is
+   r r, its old value becomes scalar[2]. */
 kernel void dot_sum(global const float *part, uint parts, uint which,
                     global float *scalar)
 {
@@ -47,8 +47,8 @@ kernel void dot_sum(global const float *part, uint parts, uint which,
   scalar[which] = sum;
 }
 
-/* Over the rows: a step along p, after which r is what is left.  Once nothing
-   is left to gain, nothing changes. */
+/* Over the rows: a step along p, which also updates the residual r.  If p A p
+   is not above 0, nothing changes. */
 kernel void advance(global const float *scalar, global const float *p,
                     global const float *q, global float *x, global float *r)
 {

@@ -6,11 +6,11 @@
 
 /*
  * Adds the counts of data[0 .. n-1] to bins[0 .. 255].  Any number of
- * work-items in groups of any size will do: together they stride over the
- * data, so the range need be neither n nor a divisor of anything.  Each group
- * counts into its own local table, which keeps the atomics near the core, and
- * adds that to the result once.  n is 32 bits, the position 64, so that the
- * stride cannot wrap.
+ * work-items in groups of any size works: together they stride over the data,
+ * so the range need not be n, nor divide n.  Each group counts into its own
+ * local table, which keeps the atomics near the core, and adds that table to
+ * the result once.  n has 32 bits, the position 64, so that the stride cannot
+ * wrap.
  */
 kernel void histogram(global const uchar *data, uint n, global uint *bins)
 {
@@ -34,9 +34,9 @@ kernel void histogram(global const uchar *data, uint n, global uint *bins)
 #define TABLES 8u
 
 /*
- * The same for few work-items with a cache each, as on a CPU: a work-item counts
- * a run of the data without atomics.  Neighbouring bytes go to tables of their
- * own, so that equal ones need not wait for each other.
+ * The same for few work-items with a cache each, as on a CPU: each item counts
+ * a run of the data without atomics.  Neighbouring bytes use different tables,
+ * so that equal bytes need not wait for each other.
  */
 kernel void histogram_runs(global const uchar *data, uint n, global uint *bins)
 {

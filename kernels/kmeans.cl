@@ -1,13 +1,13 @@
 /*
- * kmeans.cl - points gathered round the nearest of k centres (Lloyd).
+ * kmeans.cl - points gathered around the nearest of k centres (Lloyd).
  * SPDX-License-Identifier: MIT
  *
- * Coordinates are whole numbers of up to 15 bits, so that distances fit 32 and
- * every device gathers the points alike, whatever order it adds them up in.
+ * Coordinates are whole numbers of up to 15 bits, so that distances fit 32 bits
+ * and every device gets the same result, regardless of the order of its sums.
  */
 
-/* Over the points: the centre nearest to each, the first of equals, and what
-   each centre's points come to: x, y and how many. */
+/* Over the points: finds the nearest centre of each, the first if several are
+   equal, and adds the point to that centre's sums: x, y and count. */
 kernel void assign(global const int2 *point, global const int2 *centre,
                    int k, global int *nearest, global int *sums)
 {
@@ -30,8 +30,8 @@ kernel void assign(global const int2 *point, global const int2 *centre,
   atomic_inc(&sums[3 * best + 2]);
 }
 
-/* Over the k centres: to the middle of their points; one that has none stays
-   where it is.  The sums become 0 again. */
+/* Over the k centres: moves each to the mean of its points, if it has any, and
+   resets the sums to 0. */
 kernel void move(global int2 *centre, global int *sums)
 {
   size_t c = get_global_id(0);

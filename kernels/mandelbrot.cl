@@ -10,7 +10,7 @@
 
 /*
  * Runs over {width, rows}, one work-item for each pixel; uses the global id
- * alone, so groups of any size will do.  Pixel (x, y) is the point
+ * alone, so groups of any size work.  Pixel (x, y) is the point
  * (left + x * step, top + y * step), which must lie within 4.0 of the origin,
  * so that nothing wraps.  Its byte becomes 0 if the point has not left the
  * circle of radius 2 after `limit` steps, else 1 + steps % 255.

@@ -26,9 +26,9 @@ kernel void matmul(global const float *a, global const float *b,
 
 /*
  * The same in groups of TILE x TILE, over {columns, rows} rounded up to whole
- * groups; the sizes themselves may be any.  A group goes along a row of tiles
- * of a and a column of tiles of b, each of which it copies to local memory
- * once: a sixteenth of the reads from memory.  What lies outside counts as 0.
+ * groups; the matrices can have any size.  A group goes along a row of tiles
+ * of a and a column of tiles of b, and copies each tile to local memory once:
+ * a sixteenth of the reads from memory.  Elements outside count as 0.
  */
 kernel __attribute__((reqd_work_group_size(TILE, TILE, 1)))
 void matmul_tiled(global const float *a, global const float *b,

@@ -6,8 +6,8 @@
 
 /*
  * One step of `dt` seconds over n bodies: x, y, z and mass of each are in
- * `from` and, moved, in `to`; velocity is changed in place.  Leapfrog: kicked
- * by the whole step's force, then drifted.  Softened, so that bodies may meet.
+ * `from` and, moved, in `to`; velocity is changed in place.  Leapfrog: forces,
+ * which are softened, change velocity for the whole step, then bodies move.
  * Uses the global id alone.
  */
 kernel void step(global const float4 *from, global float4 *to,

@@ -1,5 +1,5 @@
 /*
- * network.cl - a layer of a neural network, and what its last one says.
+ * network.cl - a layer of a neural network, and the answer of its last one.
  * SPDX-License-Identifier: MIT
  */
 #pragma OPENCL FP_CONTRACT OFF
@@ -7,7 +7,7 @@
 /*
  * Over {units, images}: out = in * weight + bias, where `in` has `inputs`
  * numbers for each image, and weight a row of `units` numbers for each input.
- * With `rectify`, what is below 0 becomes 0.  Uses the global id alone.
+ * With `rectify`, negative results become 0.  Uses the global id alone.
  */
 kernel void layer(global const float *in, global const float *weight,
                   global const float *bias, global float *out, uint inputs,
@@ -22,7 +22,7 @@ kernel void layer(global const float *in, global const float *weight,
   out[image * units + unit] = rectify && sum < 0 ? 0 : sum;
 }
 
-/* Over the images: which of `units` numbers is the largest, from 0. */
+/* Over the images: the index of the largest of `units` numbers, from 0. */
 kernel void largest(global const float *in, global uchar *which, uint units)
 {
   size_t image = get_global_id(0);

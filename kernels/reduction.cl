@@ -4,12 +4,12 @@
  */
 
 /*
- * Writes to sums[g] what group g adds up of x[0 .. n-1]: all groups together
- * add every element once, so a second launch of one group over `sums` gives
- * the total.  Any number of groups of any size will do, and any n: each group
- * takes an equal share of x, side by side with the next one's, and strides
- * over it.  `scratch` has one element for each work-item of a group.  A long
- * is Lua's own integer: sums wrap as Lua's do.
+ * Writes group g's sum of its share of x[0 .. n-1] to sums[g]: all groups
+ * together add every element once, so a second launch of one group over `sums`
+ * gives the total.  Any number of groups of any size works, and any n: groups
+ * take equal, adjacent shares of x, and their items stride over them.
+ * `scratch` has one element for each work-item of a group.  A long is Lua's
+ * integer: sums wrap as in Lua.
  */
 kernel void sum(global const long *x, ulong n, global long *sums,
                 local long *scratch)
@@ -24,8 +24,8 @@ kernel void sum(global const long *x, ulong n, global long *sums,
   scratch[here] = own;
   barrier(CLK_LOCAL_MEM_FENCE);
 
-  /* A tree: the upper half is added to the lower one until one is left.  The
-     middle one of an odd width waits for the next round. */
+  /* A tree: the upper half is added to the lower half until one is left.  With
+     an odd width the middle element waits for the next round. */
   for (size_t width = size; width > 1; width = (width + 1) / 2) {
     if (here < width / 2)
       scratch[here] += scratch[here + (width + 1) / 2];

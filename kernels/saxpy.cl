@@ -2,9 +2,9 @@
  * saxpy.cl - y = a * x + y over single precision vectors.
  * SPDX-License-Identifier: MIT
  *
- * Uses the global id alone, so that any range can be split into a body and
- * tails without the kernel noticing.  Contraction is off so that every device
- * rounds twice and gives the same bits, which can then be checked exactly.
+ * Uses the global id alone, so any range can be split into a body and tails
+ * with the same results.  Contraction is off so that every device rounds twice
+ * and gives the same bits, which can then be checked exactly.
  */
 #pragma OPENCL FP_CONTRACT OFF
 

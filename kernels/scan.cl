@@ -1,21 +1,21 @@
 /*
- * scan.cl - exclusive prefix sums: each element becomes the sum of those
- * before it.
+ * scan.cl - exclusive prefix sums: each element becomes the sum of all
+ * elements before it.
  * SPDX-License-Identifier: MIT
  *
- * A work-item has `each` elements side by side, a group its work-items'
- * elements: a block.  Blocks are joined by scanning their totals in the same
+ * A work-item has `each` adjacent elements, a group the elements of its
+ * work-items: a block.  Blocks are joined by scanning their totals in the same
  * way and adding the result:
  *
  *   scan_blocks   x -> out, each block from 0, and its total
  *   ...           the totals, again a scan
- *   add_blocks    out += what the totals before the block come to
+ *   add_blocks    out += the sum of the totals before the block
  *
  * Both run over at least n / each work-items in whole groups, of the same size
- * for both, whatever it is; elements from n on are neither read nor written.
- * A long is Lua's own integer: sums wrap as Lua's do.
+ * for both, which can be any size; elements from n on are not accessed.  A long
+ * is Lua's integer: sums wrap as in Lua.
  *
- * begin_runs and end_runs do it without barriers: below.
+ * begin_runs and end_runs, below, do it without barriers.
  */
 
 /*
@@ -33,9 +33,9 @@ kernel void scan_blocks(global const long *x, ulong n, uint each,
   for (ulong i = begin; i < end; i++)
     own += x[i];
 
-  /* After each round an element is the sum of twice as many: of itself and
-     those before it.  Two halves of scratch take turns, so that nothing is
-     read after it has changed. */
+  /* After each round an element is the sum of twice as many elements: itself
+     and elements before it.  Two halves of scratch take turns, so that no
+     element is read after it has changed. */
   local long *from = scratch, *to = scratch + size;
   from[here] = own;
   barrier(CLK_LOCAL_MEM_FENCE);
@@ -66,12 +66,12 @@ kernel void add_blocks(global long *out, ulong n, uint each,
 }
 
 /*
- * The same for few work-items with a cache each, as on a CPU, where memory is
- * what they wait for: each has a run of the elements, and there is one run more
- * than there are work-items.  begin_runs scans the first run, and adds up the
- * others but the last; then end_runs scans all but the first.  Any number of
- * work-items will do, the same for both; totals has one element for each, out
- * may be x.
+ * The same for few work-items with a cache each, as on a CPU, which is limited
+ * by memory: each has a run of the elements, and there is one more run than
+ * work-items.  begin_runs scans the first run, and sums all others except the
+ * last; then end_runs scans all except the first.  Any number of work-items
+ * works, the same for both; totals has one element for each work-item, and
+ * out may be x.
  */
 static ulong run_begin(ulong run, ulong n)
 {
@@ -79,7 +79,7 @@ static ulong run_begin(ulong run, ulong n)
   return run * (n / runs) + min(run, n % runs);
 }
 
-/* The sum of a run and of what is before it. */
+/* Returns the sum of a run and of all elements before it. */
 static long run_scan(global const long *x, ulong n, ulong run, long sum,
                      global long *out)
 {

@@ -5,8 +5,8 @@
 
 /*
  * Runs over {width, height} and uses the global id alone.  A byte of `out` is
- * the sum of the slopes along rows and columns, of Sobel's two masks, halved
- * and at most 255.  Beyond an edge the picture goes on as its outermost pixel.
+ * the sum of the slopes along rows and columns, by Sobel's two masks, halved
+ * and at most 255.  Beyond an edge the outermost pixel is repeated.
  */
 kernel void sobel(global const uchar *picture, global uchar *out, int width,
                   int height)

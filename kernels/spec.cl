@@ -3,14 +3,14 @@
  * SPDX-License-Identifier: MIT
  */
 
-/* Every work-item counts itself once: what an exact range is checked with. */
+/* Every work-item counts itself once, which checks that a range is exact. */
 kernel void count(global int *seen, uint nx, uint ny) {
   size_t x = get_global_id(0), y = get_global_id(1), z = get_global_id(2);
   atomic_inc(&seen[(z * ny + y) * nx + x]);
 }
 
-/* The same for a kernel that uses more than its id, and so must get a group
-   that divides the range. */
+/* The same for a kernel that uses more than its id, so its group must divide
+   the range. */
 kernel void count_groups(global int *seen, global int *sizes) {
   size_t i = get_global_id(0);
   atomic_inc(&seen[i]);
@@ -59,7 +59,7 @@ kernel void structs(global float *out, pair p) {
   out[1] = p.second;
 }
 
-/* Reverse within a group, by way of local memory of the caller's size. */
+/* Reverses a group's elements through local memory of the caller's size. */
 kernel void reverse(global int *data, local int *scratch) {
   size_t l = get_local_id(0), n = get_local_size(0), i = get_global_id(0);
   scratch[l] = data[i];
@@ -72,12 +72,12 @@ kernel __attribute__((reqd_work_group_size(8, 1, 1))) void eights(
   out[get_global_id(0)] = (int)get_local_id(0);
 }
 
-/* Whether a pointer is null. */
+/* Tests if a pointer is null. */
 kernel void is_null(global int *out, global const float *p) {
   out[0] = p == 0;
 }
 
-/* Follow an address stored in memory. */
+/* Follows an address stored in memory. */
 kernel void indirect(global const ulong *address, global int *out) {
   global const int *p = (global const int *)address[0];
   out[0] = p[0];
@@ -96,7 +96,7 @@ kernel void spin(global uint *out, uint rounds) {
 
 kernel void add(global int *x, int n) { x[get_global_id(0)] += n; }
 
-/* As `count_groups` in three dimensions; `bad` counts the work-items whose
+/* Like `count_groups` in three dimensions; `bad` counts the work-items whose
    group, local and global numbers do not agree. */
 kernel void count_groups3(global int *seen, global int *bad, uint nx,
                           uint ny) {
@@ -110,7 +110,7 @@ kernel void count_groups3(global int *seen, global int *bad, uint nx,
       atomic_inc(bad);
 }
 
-/* Where a range begins. */
+/* Writes the offset of a range. */
 kernel void offsets(global int *out) {
   for (uint d = 0; d < 3; d++) out[d] = (int)get_global_offset(d);
 }
@@ -134,7 +134,7 @@ kernel void look_up(constant int *table, global int *x) {
   x[i] = table[x[i]];
 }
 
-/* What the device makes of 16-bit floats. */
+/* Converts 16-bit floats on the device. */
 kernel void widen_half(global const half *h, global float *out) {
   size_t i = get_global_id(0);
   out[i] = vload_half(i, h);

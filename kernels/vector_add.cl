@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: MIT
  *
  * One work-item for each element, in groups of any size.  Uses the global id
- * alone, so that any range can be split without the kernel noticing.
+ * alone, so any range can be split with the same results.
  */
 kernel void vector_add(global const float *a, global const float *b,
                        global float *c)

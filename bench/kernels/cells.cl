@@ -38,7 +38,7 @@ kernel void dilate(global const uchar *in, global uchar *out, uint w, uint h)
   out[row + x] = max(max(a, b), c);
 }
 
-/* How steep a picture is: Sobel's two sums. */
+/* The steepness of a picture: Sobel's two sums. */
 kernel void sobel(global const uchar *in, global uchar *out, uint w, uint h)
 {
   CLAMPED;

@@ -2,7 +2,7 @@
  * dgemm.cl - the product of two matrices in double precision.
  * SPDX-License-Identifier: MIT
  *
- * In a module of its own, since not every device has double precision.
+ * It has its own module, because not every device has double precision.
  */
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #pragma OPENCL FP_CONTRACT OFF

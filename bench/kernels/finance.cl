@@ -36,7 +36,7 @@ kernel void black_scholes(global const float *chance, global float *call,
   put[i] = discounted * normal(-d2) - price * normal(-d1);
 }
 
-/* Over n: how many of `steps` random points of a square lie in its circle.
+/* Over n: the number of `steps` random points of a square inside its circle.
    The generator is the 64-bit one of Knuth's MMIX, seeded by the id; its upper
    halves are coordinates in 0 .. 65535. */
 kernel void monte_carlo(global uint *hits, uint steps)

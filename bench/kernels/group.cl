@@ -7,7 +7,7 @@
 #define MOST 4096
 
 /* Adds x[0 .. n-1] to *sum; whole numbers, so that the order does not matter.
-   Any number of work-items in groups of any size will do: together they stride
+   Any number of work-items in groups of any size works: together they stride
    over the data. */
 kernel void reduction(global const int *x, uint n, global int *sum)
 {

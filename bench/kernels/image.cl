@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: MIT
  *
  * A picture is height rows of width pixels with nothing between them.  All
- * kernels run over {width, height} but blur_filter, and use the global id
- * alone.  Beyond an edge a picture goes on as its outermost pixel.
+ * kernels except blur_filter run over {width, height}, and all use the global
+ * id alone.  Beyond an edge the outermost pixel is repeated.
  */
 #pragma OPENCL FP_CONTRACT OFF
 
@@ -77,8 +77,8 @@ kernel void blur_filter(global const int *picture, global const int *weight,
   out[plane + (size_t)y * (size_t)width + (size_t)x] = sum / total;
 }
 
-/* The colour of what came of tracking each pixel: 1 followed, negative lost
-   for one of four reasons, else not looked at. */
+/* The colour of each pixel's tracking result: 1 followed, -1 to -5 lost for
+   five reasons, else not looked at. */
 kernel void render_track(global const char *state, global uchar *rgb,
                          uint width)
 {

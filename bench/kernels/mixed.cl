@@ -2,12 +2,12 @@
  * mixed.cl - benchmark kernels whose work or accesses are uneven.
  * SPDX-License-Identifier: MIT
  *
- * All of them use the global id alone.  Where a kernel runs over rows or
- * columns, the matrix is rows of `columns` elements with nothing between them.
+ * All of them use the global id alone.  Kernels over rows or columns expect a
+ * matrix of rows of `columns` elements with nothing between them.
  */
 #pragma OPENCL FP_CONTRACT OFF
 
-/* How many steps Collatz's rule takes from each number to 1. */
+/* The number of steps from each number to 1 by Collatz's rule. */
 kernel void collatz(global const uint *from, global uint *steps)
 {
   size_t i = get_global_id(0);
@@ -107,7 +107,7 @@ kernel void stride_modulo(global const int *in, global int *out, uint n,
   out[i] = in[i * 7 % n] % (int)base;
 }
 
-/* Not inlined, where the compiler allows it. */
+/* Not inlined, if the compiler allows it. */
 __attribute__((noinline)) float horner(float x, float a, float b)
 {
   float sum = a;
@@ -122,8 +122,8 @@ kernel void with_calls(global const float *in, global float *out)
   out[i] = horner(x, 1, 0.5f) + horner(0.5f * x, 0.25f, 1);
 }
 
-/* Over {width, height}: the median of a cell and its neighbours, sorted in an
-   array of its own; beyond an edge the picture goes on as its outermost cell. */
+/* Over {width, height}: the median of a cell and its neighbours, sorted in a
+   private array; beyond an edge the outermost cell is repeated. */
 kernel void median_of_9(global const int *in, global int *out, uint w, uint h)
 {
   int x = (int)get_global_id(0), y = (int)get_global_id(1);

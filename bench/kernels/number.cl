@@ -4,7 +4,7 @@
  */
 #pragma OPENCL FP_CONTRACT OFF
 
-/* Euler's sum of powers: over {n, n}, for a and b of 1 .. n, how many c and d
+/* Euler's sum of powers: over {n, n}, for a and b of 1 .. n, the count of c, d
    with d <= c <= b <= a make a^5 + b^5 + c^5 + d^5 the fifth power of some
    number up to 2 n.  power[i] is (i + 1)^5. */
 kernel void euler(global const long *power, global uint *found, uint n)
@@ -46,9 +46,9 @@ kernel void dft(global const float *re, global const float *im,
   out_im[k] = sum_im;
 }
 
-/* Over {width, height}: after how many of `limit` steps z -> z^2 + c leaves
-   the circle of radius 2.  In fixed point, 1.0 being 1 << 28, so that every
-   device gives the same picture. */
+/* Over {width, height}: the number of steps, at most `limit`, after which
+   z -> z^2 + c leaves the circle of radius 2.  In fixed point, with 1.0 as
+   1 << 28, so that every device gives the same picture. */
 kernel void julia_set(global uint *steps, uint width, uint height, long cr,
                       long ci, uint limit)
 {

@@ -27,7 +27,7 @@ kernel void nbody(global const float4 *body, global float4 *force, uint n,
 }
 
 /* One step of the temperature of a plate that is heated by `power`, over
-   {width, height}; beyond an edge it is as warm as at it. */
+   {width, height}; beyond an edge it is as warm as the edge. */
 kernel void hotspot(global const float *heat, global const float *power,
                     global float *out, uint width, uint height)
 {

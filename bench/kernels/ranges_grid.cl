@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: MIT
  *
  * All of them use only the global id.  A picture is h rows of w elements, a
- * block d pictures; neighbours beyond the edge are those at the edge.
+ * block d pictures; beyond the edge, the elements at the edge are repeated.
  */
 #pragma OPENCL FP_CONTRACT OFF
 
@@ -20,7 +20,7 @@ kernel void hotspot(global const float *heat, global const float *power,
                           (80.0f - here) * 0.01f);
 }
 
-/* How much of a picture's noise is smoothed away at each place. */
+/* The amount of smoothing at each place of a noisy picture. */
 kernel void srad(global const float *in, global float *out, int w, int h)
 {
   int x = get_global_id(0), y = get_global_id(1), i = y * w + x;
@@ -87,7 +87,7 @@ kernel void lbm(global const float *in, global float *out, int w, int h)
   out[8 * n + i] = 0.4f * f8 + 0.15f * even;
 }
 
-/* Heat in a block whose border, beyond the range, is there to be read. */
+/* Heat in a block whose border, beyond the range, can be read. */
 kernel void heat_block(global const double *in, global double *out, int w,
                        int h)
 {
@@ -128,7 +128,7 @@ kernel void sad(global const uchar *one, global const uchar *other,
   out[y * w + x] = sum;
 }
 
-/* The most of six neighbours and itself, of bytes. */
+/* The greatest byte of six neighbours and itself. */
 kernel void dilate_block(global const uchar *in, global uchar *out, int w,
                          int h, int d)
 {

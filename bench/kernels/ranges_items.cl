@@ -2,7 +2,7 @@
  * ranges_items.cl - benchmark kernels over lists of items.
  * SPDX-License-Identifier: MIT
  *
- * All but the last two, which have barriers, use only the global id.
+ * All except the last two, which have barriers, use only the global id.
  */
 #pragma OPENCL FP_CONTRACT OFF
 
@@ -30,7 +30,7 @@ kernel void spmv_ell(global const int *column, global const float *value,
   y[row] = sum;
 }
 
-/* A step of a search in breadth: marks what is new beside the front. */
+/* A step of a breadth-first search: marks new nodes next to the front. */
 kernel void breadth(global const int *start, global const int *neighbour,
                     global const uchar *front, global const uchar *seen,
                     global uchar *next)
@@ -41,7 +41,7 @@ kernel void breadth(global const int *start, global const int *neighbour,
       if (!seen[neighbour[k]]) next[neighbour[k]] = 1;
 }
 
-/* The cheapest way to each place of a row, from the row before. */
+/* The cheapest path to each place of a row, from the row before. */
 kernel void pathfinder(global const int *cost, global const int *before,
                        global int *out, int n)
 {
@@ -52,7 +52,7 @@ kernel void pathfinder(global const int *cost, global const int *before,
   out[i] = cost[i] + least;
 }
 
-/* What flows into each cell from its four neighbours, of four variables. */
+/* The flow into each cell from its four neighbours, of four variables. */
 kernel void flux(global const int *neighbour, global const float *v,
                  global float *out, int n)
 {
@@ -108,7 +108,7 @@ kernel void potential(global const float4 *atom, global float *out, int atoms,
   out[(z * h + y) * w + x] = sum;
 }
 
-/* Each work-item counts a slice of the bytes in bins of its own. */
+/* Each work-item counts a slice of the bytes in its own bins. */
 kernel void histogram_own(global const uchar *in, global uint *bins, int slice)
 {
   int i = get_global_id(0);
@@ -148,7 +148,7 @@ kernel void gravity(global const float4 *body, global float4 *out, int n)
   out[i] = (float4)(ax, ay, az, me.w);
 }
 
-/* How many bytes of a pattern stand at each place of a text. */
+/* The length of the pattern's prefix that matches at each place of a text. */
 kernel void match_bytes(global const uchar *text, global const uchar *pattern,
                         global uchar *out, int length)
 {
@@ -165,7 +165,7 @@ kernel void complex_times(global const float2 *a, global const float2 *b,
   out[i] = (float2)(x.x * y.x - x.y * y.y, x.x * y.y + x.y * y.x);
 }
 
-/* A sum by groups of at most 256, which meet at barriers. */
+/* A sum by groups of at most 256, which use barriers. */
 kernel void sum_groups(global const int *in, global int *total)
 {
   local int part[256];

@@ -2,8 +2,8 @@
  * ranges_matrix.cl - benchmark kernels over matrices.
  * SPDX-License-Identifier: MIT
  *
- * All but the last one, which has barriers, use only the global id.  A matrix is
- * rows of `columns` elements with nothing between them.
+ * All except the last one, which has barriers, use only the global id.  A
+ * matrix is rows of `columns` elements with nothing between them.
  */
 #pragma OPENCL FP_CONTRACT OFF
 
@@ -23,7 +23,7 @@ kernel void gaussian(global const float *in, global const float *factor,
                          factor[y] * in[pivot * columns + x];
 }
 
-/* A x, an element a row. */
+/* A x, one element per row. */
 kernel void rows_times(global const float *a, global const float *x,
                        global float *y, int columns)
 {
@@ -33,7 +33,7 @@ kernel void rows_times(global const float *a, global const float *x,
   y[row] = sum;
 }
 
-/* Its transposed times x, an element a column. */
+/* A transposed times x, one element per column. */
 kernel void columns_times(global const float *a, global const float *x,
                           global float *y, int rows, int columns)
 {
@@ -52,7 +52,7 @@ kernel void gemver(global const double *a, global const double *u1,
   out[y * columns + x] = a[y * columns + x] + u1[y] * v1[x] + u2[y] * v2[x];
 }
 
-/* How columns x and y of `samples` rows go together. */
+/* The correlation of columns x and y of `samples` rows. */
 kernel void correlation(global const float *data, global float *out,
                         int samples, int columns)
 {
@@ -67,7 +67,7 @@ kernel void correlation(global const float *data, global float *out,
   out[y * columns + x] = both / sqrt(one * other + 1.0f);
 }
 
-/* A step of the shortest ways between all places, by place k. */
+/* A step of the shortest paths between all places, through place k. */
 kernel void floyd(global int *way, int n, int k)
 {
   int x = get_global_id(0), y = get_global_id(1);
@@ -86,7 +86,7 @@ kernel void sweep_columns(global const float *in, global float *out, int rows,
   }
 }
 
-/* The same of each row, from the left. */
+/* The same for each row, from the left. */
 kernel void sweep_rows(global const float *in, global float *out, int columns)
 {
   int y = get_global_id(0);
@@ -97,7 +97,7 @@ kernel void sweep_rows(global const float *in, global float *out, int columns)
   }
 }
 
-/* A layer of neurons, whose weights are an input a row. */
+/* A layer of neurons, with the weights of one input per row. */
 kernel void layer(global const float *in, global const float *weight,
                   global float *out, int inputs, int outputs)
 {

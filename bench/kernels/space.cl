@@ -27,7 +27,7 @@ kernel void copy_block_bytes(global const uchar *in, global uchar *out, uint w,
 }
 
 /* Half of an element and a twelfth of each of its six neighbours; beyond a face
-   the block goes on as its outermost element. */
+   the outermost element is repeated. */
 #define HEAT(name, type)                                                     \
   kernel void name(global const type *in, global type *out, uint w, uint h,  \
                    uint d)                                                   \

@@ -2,8 +2,8 @@
  * vector.cl - benchmark kernels over vectors.
  * SPDX-License-Identifier: MIT
  *
- * They use the global id alone and leave their inputs as they are, so that
- * any number of launches, cut in any way, gives the same result.
+ * They use the global id alone and do not change their inputs, so any number
+ * of launches, divided in any way, gives the same result.
  */
 #pragma OPENCL FP_CONTRACT OFF
 
