@@ -33,8 +33,8 @@ local MOST_ELEMENTS <const> = 1 << 48
 
 local A, methods = {}, {}
 
--- Value of getmetatable(array); identifies arrays.  An object that has it as
--- its own metatable returns the text that other objects of lze return.
+-- Value of getmetatable(array); identifies arrays.  If a script sets it as a
+-- metatable, getmetatable returns the text of lze's other objects.
 local mark = {__metatable = "an object of lze"}
 local meta = {__metatable = mark}                    -- of tables
 local outer_meta = {__metatable = mark, __name = "array"} -- of userdata

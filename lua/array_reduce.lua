@@ -536,8 +536,8 @@ for _, name in ipairs {"min", "max"} do
   end
 end
 
--- Result i is the first place of the element that won its best chunk.  NaN
--- precedes all others.
+-- Result i is the place of the first best element, found in the first best
+-- chunk.  NaN precedes all others.
 local function place_text(op, x)
   return (([[
 local o = (i - 1) // inner

@@ -123,8 +123,8 @@ local function slices_of(job)
   return slices
 end
 
--- Returns the range of a part.  It starts at its own work-items unless the part
--- has its own buffers.
+-- Returns the range of a part.  It starts at the part's first work-item or, if
+-- arguments are slices, at 0.
 local function range_of(job, part)
   local first = job.offset + part.first
   local offset = not next(job.slices) and first > 0 and first or nil

@@ -302,7 +302,7 @@ end
 
 -- Posts a message of x to or from a rank, on a handle of c.  Device memory (x
 -- is not, if `of_device` is false) is transferred through a few pieces of host
--- memory; a message of one piece is copied before it is sent.
+-- memory; a message of at most one piece is copied before it is sent.
 local function post_message(c, kind, wait, handle, peer, tag, x, of_device)
   local sends, stage, whole = kind == SEND, nil, nil
   if of_device and not is_given(x) then
@@ -1284,7 +1284,7 @@ function methods.parallel(self, n, k, ...)
     end
   end
   local first, last = part_of(n, c.rank, c.size)
-  inner(c, "parallel")                      -- from here on all ranks have it
+  inner(c, "parallel")                      -- all ranks have one from here on
   local function launch_on_device(count, offset)
     return call(lze.parallel, {slices[1].x.device}, {count, offset = offset}, k,
       table.unpack(arguments, 1, arguments.n))
