@@ -553,10 +553,9 @@ describe("lze.info", function()
   it("says which variables are in force", function()
     local out = process.output("io.write(require'lze'.info())",
       {env = {LZE_DEVICE = "0", LZE_GROUP_POLICY = "largest", LZE_SYNC = "1",
-              LZE_FUSE = "never", LZE_GROUP_LEARN = "0", LZE_TOP = "0",
+              LZE_FUSE = "never", LZE_TOP = "0",
               ZE_AFFINITY_MASK = "0"}})
-    for _, text in ipairs {"LZE_FUSE=never", "LZE_GROUP_LEARN=0",
-      "LZE_TOP=0"} do
+    for _, text in ipairs {"LZE_FUSE=never", "LZE_TOP=0"} do
       assert.truthy(out:find(text .. "\n", 1, true))
     end
     assert.truthy(out:find("LZE_SYNC=1\n", 1, true))

@@ -61,7 +61,6 @@ local worked = {"result\t11 12 13", "result\t11 12 13", "buffer\t4 5"}
 describe("a variable", function()
   local said = {
     LZE_CHECK = "=x: 0, 1 or lua expected", LZE_SYNC = "=x: 0 or 1 expected",
-    LZE_GROUP_LEARN = "=x: 0, 1 or never expected",
     LZE_GROUP_POLICY = ": unknown policy 'x'", LZE_LOG = ": unknown word 'x'",
     LZE_USE_IMMEDIATE_COMMANDLISTS = "=x: 0 or 1 expected",
   }

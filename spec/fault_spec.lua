@@ -446,15 +446,15 @@ asked for 3.0 KiB; in use by this state 1.0 MiB, of it pinned by work in ]] ..
 end)
 
 describe("a driver that fails in the middle of a command", function()
-  -- A hint, then what tells when it is over; some parts of a split launch,
-  -- the next, then what tells when those are over.
+  -- A hint, then the barrier that marks its end; the whole groups of a launch,
+  -- its edge, then the barrier that marks their end.
   local middle = [[
     warn "@on"
     local lze = require "lze"
     local m = lze.load "kernels/spec.spv"
     local q = lze.queue {mode = "%s", order = "%s"}
-    local x = lze.buffer("int", 1009)
-    m.add({1009, queue = q}, x, 0)
+    local x = lze.buffer("int", 70001)
+    m.add({70001, queue = q}, x, 0)
     assert(q:wait(60))
     faults "%s"
     local ok, err = pcall(function() %s end)
@@ -472,15 +472,15 @@ describe("a driver that fails in the middle of a command", function()
 
   for what, case in pairs {
     ["a hint"] = hint,
-    ["a split launch"] = {
+    ["a launch of several parts"] = {
       "fail zeCommandListAppendLaunchKernel 2 0x7ffffffe;" ..
       "fail zeCommandListAppendBarrier 1 0x7ffffffe",
-      "m.add({1009, group = 16, queue = q}, x, 1)",
+      "m.add({70001, group = 16, queue = q}, x, 1)",
       "zeCommandListAppendLaunchKernel"}} do
     it("holds what it uses until the next is over: " .. what, function()
       local result, report = run(middle:format("immediate", "in",
         table.unpack(case)))
-      assert.equal(("false\t%s\n4036\n0\ttrue\n"):format(case[3]),
+      assert.equal(("false\t%s\n280004\n0\ttrue\n"):format(case[3]),
         result.output)
       assert.is_nil(unclean(result, report))
     end)
@@ -490,7 +490,7 @@ describe("a driver that fails in the middle of a command", function()
     for _, order in ipairs {"in", "out"} do
       local result, report = run(middle:format("batched", order,
         table.unpack(hint)), nil, {env = {ASAN_OPTIONS = "detect_leaks=0"}})
-      assert.equal("false\tzeCommandListAppendBarrier\n4036\n4036\ttrue\n" ..
+      assert.equal("false\tzeCommandListAppendBarrier\n280004\n280004\ttrue\n" ..
         "Lua warning: lze: the device is still busy; what it uses is leaked " ..
         "rather than freed under it\n", result.output)
       assert.equal("exit 0", result.how .. " " .. result.code)

@@ -246,7 +246,7 @@ describe("memory that a device does not reach", function()
   end)
 
   it("is refused by arrays, with the script's line", function()
-    assert.equal("false\tstdin:4: kernel array_add: argument 3 (s2): a " ..
+    assert.equal("false\tstdin:5: kernel array_add: argument 3 (s2): a " ..
       "buffer of another device, whose memory this one cannot reach\n",
       run(env, [[
       local A, d = lze.array, lze.devices()
@@ -453,14 +453,8 @@ describe("lze.parallel", function()
     for i = 3, 4 do assert.is_true(rows[i][1] > 0 and rows[i][2] > 0) end
   end)
 
-  it("launches parts of any size in groups that are compiled", function()
-    local env = {ZOCL_ROOT_DEVICES = 2, LZE_GROUP_LEARN = "never"}
-    if run(env, [[
-      local k = lze.load "kernels/saxpy.spv".saxpy
-      print((k:group(12345)))]]) ~= "64\n" then
-      return pending "no group size costs anything here"
-    end
-    assert.equal(("64\n"):rep(6), run(env, [[
+  it("launches parts of any size in one group size", function()
+    assert.equal(("256\n"):rep(6), run({ZOCL_ROOT_DEVICES = 2}, [[
       local k = lze.load "kernels/saxpy.spv".saxpy
       local x = lze.buffer("float", 100000)
       local p <close> = lze.profile(function()

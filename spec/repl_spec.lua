@@ -121,7 +121,7 @@ lze.mark("here", fail)
         assert.matches("no field 'nothing' [^\n]*\nstack traceback:\n" ..
           "\t%[C%]: in metamethod 'index'\n\tstdin:1: in main chunk\n", text)
         assert.matches("\nstdin:1: sum: [^\n]*\nstack traceback:\n" ..
-          "\tstdin:1: in main chunk\n", text)
+          "\t%[C%]: in method 'sum'\n\tstdin:1: in main chunk\n", text)
         assert.matches("\nstdin:1: boom\nstack traceback:\n" ..
           "\t%[C%]: in %l+ 'error'\n\tstdin:1: in [^\n]*'fail'\n" ..
           "\tstdin:1: in [^\n]*\n\tstdin:1: in main chunk\n", text)
