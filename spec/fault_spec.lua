@@ -490,7 +490,8 @@ describe("a driver that fails in the middle of a command", function()
     for _, order in ipairs {"in", "out"} do
       local result, report = run(middle:format("batched", order,
         table.unpack(hint)), nil, {env = {ASAN_OPTIONS = "detect_leaks=0"}})
-      assert.equal("false\tzeCommandListAppendBarrier\n280004\n280004\ttrue\n" ..
+      assert.equal("false\tzeCommandListAppendBarrier\n" ..
+        "280004\n280004\ttrue\n" ..
         "Lua warning: lze: the device is still busy; what it uses is leaked " ..
         "rather than freed under it\n", result.output)
       assert.equal("exit 0", result.how .. " " .. result.code)

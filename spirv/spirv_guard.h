@@ -11,15 +11,15 @@
 /* What the name of a guarded entry point starts with; the kernel's follows. */
 #define SPIRV_GUARD_ENTRY "lze_guarded_"
 
-/* Its last two arguments are vectors of three unsigned integers of the module's
-   address_bits: where the global ids begin, and how many work-items there are
-   along x, y and z.  It is launched without an offset. */
+/* Its last two arguments are vectors of three unsigned integers of the
+   module's address_bits: where the global ids begin, and how many work-items
+   there are along x, y and z.  It is launched without an offset. */
 enum { SPIRV_GUARD_FIRST, SPIRV_GUARD_COUNT, SPIRV_GUARD_ARGUMENTS };
 
-/* Returns true if more work-items of a kernel may be launched than its range has
-   without the others noticing: it asks for nothing but the global id and the
-   number of dimensions, and its work-items share neither barriers nor local
-   memory. */
+/* Returns true if more work-items of a kernel may be launched than its range
+   has without the others noticing: it asks for nothing but the global id and
+   the number of dimensions, and its work-items share neither barriers nor
+   local memory. */
 bool spirv_can_guard(const spirv_module *module, const spirv_kernel *kernel);
 
 /*

@@ -433,8 +433,8 @@ static void check_known(void) {
   EXPECT(in, 1, 256, 1, 1, "256 of 1000003: 3907 groups for 512 execution "
          "units; guarded at the end of the range");
 
-  /* A kernel without a guarded form needs a divisor: of a prime, that is all of
-     it or 1. */
+  /* A kernel without a guarded form needs a divisor: of a prime, that is all
+     of it or 1. */
   in = with_barrier(input(true, 1021, 0, 0));
   EXPECT(in, 1, 1, 1, 1, "1 of 1021: no better size up to 4096 divides it; "
          "it must divide the range because the kernel has barriers");
@@ -625,8 +625,8 @@ static void check_memory(void) {
   in.beside[1] = 2;
   in.apart[0] = 2;
   EXPECT(in, 1, 1, 256, 1, NULL);
-  /* A range with short rows leaves more to the other dimensions, if it is large
-     or its work-items are heavy. */
+  /* A range with short rows leaves more to the other dimensions, if it is
+     large or its work-items are heavy. */
   in = input(true, 3, 16384, 0);
   in.beside[0] = in.apart[1] = 2;
   in.spacing[0] = 4;
@@ -638,8 +638,8 @@ static void check_memory(void) {
   in.beside[0] = in.beside[1] = in.apart[0] = in.apart[1] = 1;
   in.spacing[1] = 4;
   EXPECT(in, 1, 4, 256, 1, NULL);
-  /* Both, as in a transposition: as many rows as stay in the cache if they are a
-     page apart, and whole lines along y. */
+  /* Both, as in a transposition: as many rows as stay in the cache if they are
+     a page apart, and whole lines along y. */
   in = input(true, 1024, 1024, 0);
   in.beside[0] = in.beside[1] = in.apart[0] = in.apart[1] = 1;
   EXPECT(in, 1, 8, 32, 1, NULL);

@@ -159,7 +159,7 @@ static int core_info(lua_State *L) {
   lua_setfield(L, -2, "left_out");
   static const char *const variables[] = {
       "LZE_DEVICE", "LZE_SOFTWARE", "LZE_OPENCL", "LZE_GROUP_POLICY",
-      "LZE_GROUP", "LZE_GROUP_LEARN", "LZE_USE_IMMEDIATE_COMMANDLISTS",
+      "LZE_GROUP", "LZE_USE_IMMEDIATE_COMMANDLISTS",
       "LZE_SYNC", "LZE_CHECK", "LZE_FUSE", "LZE_LOG", "LZE_PROGRESS",
       "LZE_PROFILE", "LZE_TOP", "LZE_CACHE", "LZE_COMPILER", "LZE_CLANG",
       "LZE_BUILD_SECONDS",

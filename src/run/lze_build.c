@@ -121,8 +121,8 @@ ze_result_t lze_build_spirv(lze_Module *m, const void *bytes, size_t size,
   return r;
 }
 
-/* Returns what of the module calls no undefined function, or NULL if memory ran
-   out. */
+/* Returns what of the module calls no undefined function, or NULL if memory
+   ran out. */
 static spirv_module *defined_part(const lze_Module *m) {
   char ignored[64];
   size_t size;

@@ -97,7 +97,8 @@ static void explain(const lze_Rule *r, const lze_GroupChoice *out, Words *w,
    each dimension by one group across, guarded.  A GPU takes all of it in one
    guarded launch.  So does a CPU if that takes less time than one more launch,
    or if the driver has no offsets and one is asked for. */
-static void cover(const lze_Rule *r, const uint32_t g[3], lze_GroupChoice *out) {
+static void cover(const lze_Rule *r, const uint32_t g[3],
+                  lze_GroupChoice *out) {
   const lze_GroupInput *in = r->in;
   lze_GroupPart all, whole;
   bool divides = true, body = true, offset = false;
@@ -126,7 +127,8 @@ static void cover(const lze_Rule *r, const uint32_t g[3], lze_GroupChoice *out) 
     lze_GroupPart edge = whole;
     edge.count[d] = 1;
     edge.first[d] += (uint64_t)whole.count[d] * g[d];
-    for (int e = d + 1; e < 3; e++) edge.count[e] = lze_groups_of(r->n[e], g[e]);
+    for (int e = d + 1; e < 3; e++)
+      edge.count[e] = lze_groups_of(r->n[e], g[e]);
     out->parts[out->count++] = edge;
   }
 }

@@ -4,11 +4,11 @@
  *
  * A kernel that has a guarded entry point takes any group for any range: its
  * sizes are powers of two.  Any other kernel takes sizes that divide the range.
- * On a CPU the rule sets a target by what the kernel does and by the kind of the
- * range, so that one size serves many ranges, and takes the sizes next to it.
- * On a GPU, where another size costs no compilation, a small model of what costs
- * time judges each combination of sizes.  Nothing is measured and no kernel is
- * known by name.
+ * On a CPU the rule sets a target by what the kernel does and by the kind of
+ * the range, so that one size serves many ranges, and takes the sizes next to
+ * it.  On a GPU, where another size costs no compilation, a small model of what
+ * costs time judges each combination of sizes.  Nothing is measured and no
+ * kernel is known by name.
  */
 #include "run/lze_group_rule.h"
 #include "spirv.h"
@@ -16,33 +16,38 @@
 #include <math.h>
 #include <string.h>
 
-/* The floats of a vector, and the lines of as many rows that a first-level cache
-   keeps even if they are pages apart.  The floats of a cache line. */
+/* The floats of a vector, and the lines of as many rows that a first-level
+   cache keeps even if they are pages apart.  The floats of a cache line. */
 enum { VECTOR = 8, LINE = 16 };
-/* On a CPU a group costs a call and the set-up of its loop, about 6 ns, and each
-   of its rows a part of that.  256 light work-items, of a few accesses and steps
-   each, take ten times as long; heavy ones, with loops or long maths, do so
-   sooner.  Larger groups gain nothing, leave larger edges and spread worse over
-   the cores.  But light ones in three dimensions share planes in the cache, and
-   groups that work on a tile in local memory are faster the larger they are.
-   (bench/RESULTS.md, "Group sizes") */
+/* On a CPU a group costs a call and the set-up of its loop, about 6 ns, and
+   each of its rows a part of that.  256 light work-items, of a few accesses
+   and steps each, take ten times as long; heavy ones, with loops or long
+   maths, do so sooner.  Larger groups gain nothing, leave larger edges and
+   spread worse over the cores.  But light ones in three dimensions share
+   planes in the cache, and groups that work on a tile in local memory are
+   faster the larger they are. (bench/RESULTS.md, "Group sizes") */
 enum { LIGHT_GROUP = 256, HEAVY_GROUP = 128, LARGE_GROUP = 1024 };
-/* Rows become vectors; compilers make 4 at a time.  Light rows of 128 are faster,
-   as they stream; but in three dimensions the range must have longer rows, or
-   too much of it is edge.  Loops are seldom made into vectors across a row of
-   work-items, and go through memory better in narrow groups. */
-enum { VECTOR_ROW = 4 * VECTOR, STREAM_ROW = 128, LONG_ROW = 100, LOOP_ROW = 4 };
+/* Rows become vectors; compilers make 4 at a time.  Light rows of 128 are
+   faster, as they stream; but in three dimensions the range must have longer
+   rows, or too much of it is edge.  Loops are seldom made into vectors across
+   a row of work-items, and go through memory better in narrow groups. */
+enum {
+  VECTOR_ROW = 4 * VECTOR,
+  STREAM_ROW = 128,
+  LONG_ROW = 100,
+  LOOP_ROW = 4
+};
 /* A heavy work-item counts as so many light ones. */
 static const double HEAVY = 30;
-/* As many light work-items take less time in the guarded form on a CPU than the
-   launch of an edge; a range of as many or fewer has no kind of its own.  The
-   rows of one 16 times as large may have a length of their own, too, if that
-   leaves so many times less to the edges. */
+/* As many light work-items take less time in the guarded form on a CPU than
+   the launch of an edge; a range of as many or fewer has no kind of its own.
+   The rows of one 16 times as large may have a length of their own, too, if
+   that leaves so many times less to the edges. */
 enum { SMALL = 65536, BIG = 16 * SMALL };
 static const double WORTH = 1.1;
-/* A GPU starts a group in the time that it streams 256 light work-items; a core
-   keeps up to 2048 work-items going, in up to 16 groups.  A group that shares
-   local memory does as much once as 16 steps. */
+/* A GPU starts a group in the time that it streams 256 light work-items; a
+   core keeps up to 2048 work-items going, in up to 16 groups.  A group that
+   shares local memory does as much once as 16 steps. */
 static const double GPU_START = 256, GPU_RESIDENT = 2048, GPU_GROUPS = 16;
 static const double GPU_SHARED = 16;
 
@@ -113,7 +118,8 @@ static uint32_t target_items(const lze_Rule *r) {
 
 /* Returns the length of a row along d, where work-items along `shared` share
    lines, unless that is -1. */
-static uint32_t target_row(const lze_Rule *r, uint32_t items, int d, int shared) {
+static uint32_t target_row(const lze_Rule *r, uint32_t items, int d,
+                           int shared) {
   const lze_GroupInput *in = r->in;
   if (in->features & (SPIRV_USES_BARRIER | SPIRV_USES_LOCAL)) return VECTOR_ROW;
   if (shared >= 0) return in->again[shared] > 0 ? LINE : VECTOR;
@@ -206,8 +212,8 @@ static double gpu_lines(const lze_Rule *r, const uint32_t g[3]) {
   return r->alone + (1 - r->alone) * moved / accesses;
 }
 
-/* Returns the time that all groups take of a GPU, by the work-items whose places
-   they hold. */
+/* Returns the time that all groups take of a GPU, by the work-items whose
+   places they hold. */
 static double gpu_cost(const lze_Rule *r, const uint32_t g[3]) {
   double cores = r->in->core_units > 0 ? r->units / r->in->core_units
                                        : r->units;
@@ -251,7 +257,8 @@ static double size_cost(const lze_Rule *r, const uint32_t g[3]) {
    that keeps to the limit of groups. */
 static void list_sizes(const lze_Rule *r, Sizes *l, int d) {
   uint32_t n = r->n[d], most = lze_least(r->size[d], r->most);
-  uint32_t low = lze_groups_of(n, r->count[d]); /* keeps to the limit of groups */
+  /* The least size that keeps to the limit of groups. */
+  uint32_t low = lze_groups_of(n, r->count[d]);
   l->n = 0;
   if (r->in->guards) {
     for (uint32_t g = 1; g <= lze_least(most, MOST_SEARCHED); g *= 2)
@@ -301,7 +308,8 @@ static int octave(uint64_t n) {
   return k;
 }
 
-/* Returns true if no earlier size is of the same octaves, in all and along x. */
+/* Returns true if no earlier size is of the same octaves, in all and along x.
+   */
 static bool is_new_octave(uint32_t (*sizes)[3], int n) {
   const uint32_t *g = sizes[n];
   for (int i = 0; i < n; i++) {

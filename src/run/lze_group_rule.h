@@ -40,8 +40,8 @@ void lze_rule_init(lze_Rule *r, const lze_GroupInput *in);
 /* Lists at most `most` sizes, the best first, then the best of each octave of
    sizes in all and along x.  Returns how many; 0 if no size is legal. */
 int lze_rule_sizes(lze_Rule *r, uint32_t (*sizes)[3], int most);
-/* Returns true if a CPU takes the whole range in the guarded form sooner than it
-   takes the launch of an edge. */
+/* Returns true if a CPU takes the whole range in the guarded form sooner than
+   it takes the launch of an edge. */
 bool lze_rule_is_small(const lze_Rule *r);
 /* Returns the largest divisor of n that is at most `most`. */
 uint32_t lze_largest_divisor(uint32_t n, uint32_t most);

@@ -313,7 +313,8 @@ static void launch_need_group(lua_State *L, const lze_Kernel *k,
                   "`group` in the launch table", k->name);
 }
 
-/* Returns true if the range, the policy and the group are those of last time. */
+/* Returns true if the range, the policy and the group are those of last time.
+   */
 static bool grouping_holds(const lze_Grouping *g, const lze_Launch *l,
                            uint64_t local_bytes) {
   const lze_GroupInput *in = &g->in;
