@@ -148,6 +148,7 @@ static uint32_t target_row(const lze_Rule *r, uint32_t items, int d,
 static void set_target(lze_Rule *r) {
   uint32_t left = target_items(r);
   int order[3], n = 0, fast = fast_dimension(r, -1);
+  if (fast < 0) fast = 0;
   int second = shared_dimension(r, fast);
   bool any = range_work(r) <= SMALL; /* one size serves all small ranges */
   for (int d = 0; d < 3; d++) r->target[d] = 1;
@@ -159,11 +160,8 @@ static void set_target(lze_Rule *r) {
   for (int round = 0; round < 2; round++) /* the second takes what is left */
     for (int k = 0; k < n && left > 1; k++) {
       int d = order[k];
-      uint32_t part = round > 0      ? left
-                      : k == 0       ? row
-                      : k == n - 1   ? left
-                      : second == d  ? left
-                                     : 2;
+      bool all = round > 0 || k == n - 1 || d == second;
+      uint32_t part = k == 0 && round == 0 ? row : all ? left : 2;
       /* A row may be longer than the range; other sizes leave whole groups. */
       uint64_t most = any       ? UINT32_MAX
                       : d == fast ? 2 * (uint64_t)r->n[d] - 1
