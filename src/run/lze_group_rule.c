@@ -69,7 +69,7 @@ static double range_work(const lze_Rule *r) {
   return range_items(r) * (r->heavy ? HEAVY : 1);
 }
 
-/* The largest divisor of n that is at most `most`, in at most 2^16 steps. */
+/* Takes at most 2^16 steps. */
 uint32_t lze_largest_divisor(uint32_t n, uint32_t most) {
   if (most >= n) return n;
   if (most <= 65536) {
@@ -190,8 +190,8 @@ static double cpu_cost(const lze_Rule *r, const uint32_t g[3]) {
 
 /* --- GPUs ---------------------------------------------------------------- */
 
-/* How many times more lines than it needs a group of a GPU moves, on average
-   of all accesses.  A sub-group, a row of work-items, asks for each of its
+/* Returns how many times more lines than it needs a group of a GPU moves, on
+   average of all accesses.  A sub-group, a row of work-items, asks for each of its
    lines once; what the sub-groups of a group share comes out of the core's own
    cache.  Which of the two holds a kernel up is not known: the mean of them is
    taken.  Stores count twice, as that cache does not gather them. */
@@ -249,10 +249,10 @@ static double size_cost(const lze_Rule *r, const uint32_t g[3]) {
 
 /* --- sizes -------------------------------------------------------------- */
 
-/* The sizes worth judging in a dimension: powers of two, the first that the
-   range fits in the last; or of each octave the largest divisor, the power of
-   two and, along x, the largest divisor of whole vectors; and the smallest
-   that keeps to the limit of groups. */
+/* Lists the sizes worth judging in a dimension: powers of two, or of each octave
+   the largest divisor, the power of two if it divides and, along x, the largest
+   divisor of whole vectors.  If none keeps to the limit of groups, lists the
+   smallest that does. */
 static void list_sizes(const lze_Rule *r, Sizes *l, int d) {
   uint32_t n = r->n[d], most = lze_least(r->size[d], r->most);
   /* The least size that keeps to the limit of groups. */
