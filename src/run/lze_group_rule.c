@@ -191,10 +191,10 @@ static double cpu_cost(const lze_Rule *r, const uint32_t g[3]) {
 /* --- GPUs ---------------------------------------------------------------- */
 
 /* Returns how many times more lines than it needs a group of a GPU moves, on
-   average of all accesses.  A sub-group, a row of work-items, asks for each of its
-   lines once; what the sub-groups of a group share comes out of the core's own
-   cache.  Which of the two holds a kernel up is not known: the mean of them is
-   taken.  Stores count twice, as that cache does not gather them. */
+   average of all accesses.  A sub-group, a row of work-items, asks for each of
+   its lines once; what the sub-groups of a group share comes out of the core's
+   own cache.  Which of the two holds a kernel up is not known: the mean of
+   them is taken.  Stores count twice, as that cache does not gather them. */
 static double gpu_lines(const lze_Rule *r, const uint32_t g[3]) {
   double moved = 0, accesses = 0;
   uint32_t before = 1; /* work-items that lie between two neighbours */
@@ -249,10 +249,10 @@ static double size_cost(const lze_Rule *r, const uint32_t g[3]) {
 
 /* --- sizes -------------------------------------------------------------- */
 
-/* Lists the sizes worth judging in a dimension: powers of two, or of each octave
-   the largest divisor, the power of two if it divides and, along x, the largest
-   divisor of whole vectors.  If none keeps to the limit of groups, lists the
-   smallest that does. */
+/* Lists the sizes worth judging in a dimension: powers of two, or of each
+   octave the largest divisor, the power of two if it divides and, along x, the
+   largest divisor of whole vectors.  If none keeps to the limit of groups,
+   lists the smallest that does. */
 static void list_sizes(const lze_Rule *r, Sizes *l, int d) {
   uint32_t n = r->n[d], most = lze_least(r->size[d], r->most);
   /* The least size that keeps to the limit of groups. */
