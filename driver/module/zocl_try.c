@@ -5,7 +5,20 @@
 #include "module/zocl_build.h"
 #include "module/zocl_kernel.h"
 
+#include "spirv_guard.h"
+
 #include <stdlib.h>
+#include <string.h>
+
+/* Returns true if all kernels are guarded forms of kernels that compile. */
+static bool is_guards(const zocl_module *module)
+{
+  static const char start[] = SPIRV_GUARD_ENTRY;
+  for (size_t i = 0; i < module->spirv->kernel_count; i++)
+    if (strncmp(module->spirv->kernels[i].name, start, sizeof start - 1) != 0)
+      return false;
+  return module->spirv->kernel_count > 0;
+}
 
 /* Compiles all kernels, which PoCL does when the program's binary is queried.
    Each kernel takes about 50 ms, so libraries with very many kernels, of which
@@ -14,7 +27,8 @@ enum { MOST_COMPILED = 64 };
 
 static bool kernels_compile(const zocl_module *module)
 {
-  if (module->spirv->kernel_count > MOST_COMPILED) return true;
+  if (module->spirv->kernel_count > MOST_COMPILED || is_guards(module))
+    return true;
   zocl_cl *cl = module->device->driver->cl;
   size_t size = 0;
   if (cl->clGetProgramInfo(module->program, CL_PROGRAM_BINARY_SIZES,
