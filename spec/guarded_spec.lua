@@ -161,7 +161,7 @@ describe("a guarded entry point", function()
   end
 
   it("is compiled by k:prepare when the range needs it", function()
-    assert.equal("2\t0\t7.0\n1\t0\t7.0\n", with_caches [[
+    assert.equal("3\t0\t7.0\n1\t0\t7.0\n", with_caches [[
       -- Whole groups and an edge; then only an edge of another group.
       for _, launch in ipairs {{70001, group = 64}, {21, group = 32}} do
         y:fill(0)

@@ -218,8 +218,8 @@ describe("a launch in parts", function()
       return calls(([[
         local lze = require "lze"
         local q = lze.queue {order = %q}
-        local x = lze.buffer("int", 7)
-        q:launch(lze.load "kernels/spec.spv".add, {7, group = 4}, x, 1):wait()
+        local x = lze.buffer("int", 70001)
+        q:launch(lze.load "kernels/spec.spv".add, {#x, group = 4}, x, 1):wait()
         ]]):format(order)).zeCommandListAppendBarrier
     end
     assert.equal(1, barriers "out")

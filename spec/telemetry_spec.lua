@@ -115,7 +115,7 @@ describe("dev:telemetry", function()
           before = e.end_ns
         end
         print((tostring(p):match
-          "\npower\n.-\n *%%S+ +%%S+ +(%%S+ +%%S+)"))
+          "\npower\n.-\n *%%S+ +%%S+ +%%S+ +(%%S+ +%%S+)"))
         p:save "%s/p.json" p:save "%s/p.html" p:save "%s/p.csv"]]):format(
         most_ns, dir, dir, dir), {env = {
         ZE_ENABLE_ALT_DRIVERS = build .. "/spec/ze_fault.so",

@@ -16,7 +16,7 @@ local function calls(call, graph, options)
     out = process.output(([[
       local lze = require "lze"
       local mod = lze.load "kernels/spec.spv"
-      local x, y = lze.buffer("int", 64), lze.buffer("int", 64)
+      local x, y = lze.buffer("int", 70000), lze.buffer("int", 70000)
       local g = lze.graph "g"
       %s
       local n, ok, e = 0
@@ -50,9 +50,9 @@ describe("a recorded list", function()
   it("resets both events of a task in parts that is measured", function()
     local call = "zeCommandListAppendEventReset"
     local graph = 'g:task("a", mod.add, {%s}, x, 1)'
-    local n = calls(call, graph:format "64, group = 64", "profile = true")
+    local n = calls(call, graph:format "70000, group = 70", "profile = true")
     assert.equal(n + 1,
-      calls(call, graph:format "64, group = 48", "profile = true"))
+      calls(call, graph:format "70000, group = 48", "profile = true"))
   end)
 
   it("is recorded again when transient buffers have moved", function()

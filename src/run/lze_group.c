@@ -73,14 +73,16 @@ static void explain(const lze_Rule *r, const lze_GroupChoice *out, Words *w,
   add(w, " of ");
   add_size(w, in->dims, r->n);
   add(w, ": ");
-  if (whose != NULL) add(w, "%s, ", whose);
-  if (groups == 1) add(w, "all of it in one group");
-  else if (g[0] == 1 && g[1] == 1 && g[2] == 1 && !in->guards && whose == NULL)
+  if (whose != NULL)
+    add(w, "%s", whose);
+  else if (groups == 1)
+    add(w, "all of it in one group");
+  else if (g[0] == 1 && g[1] == 1 && g[2] == 1 && !in->guards)
     add(w, "no better size up to %lu divides it", (unsigned long)r->most);
   else
     add(w, "%.0f groups for %.0f %s", groups, r->units,
         in->software ? "cores" : "execution units");
-  if (!in->guards)
+  if (!in->guards && whose == NULL)
     add(w, "; it must divide the range because %s", why_whole(in));
   else if (out->count > out->whole && out->whole > 0)
     add(w, "; %d more launch%s for the edge%s", out->count - 1,
