@@ -47,7 +47,16 @@ describe("a random range", function()
   local function run(way, seed, launches)
     local world = random_range.world(way)
     for s = seed, seed + COUNT - 1 do
-      random_range.try(world, s, {whole = whole, launches = launches})
+      local options = {whole = whole, launches = launches}
+      local ok, said = pcall(random_range.try, world, s, options)
+      -- spirv-opt of SPIRV-Tools 2025 reads ids in parts, which lze refuses.
+      if not ok and way == "optimized" and
+        tostring(said):find("cannot write a guarded form", 1, true)
+      then
+        options.divide = true
+        ok, said = pcall(random_range.try, world, s, options)
+      end
+      assert(ok, said)
     end
   end
 

@@ -264,7 +264,8 @@ random_range.kinds = #names
 random_range.form = begin
 
 -- Some launches of one kernel, as seed says, each checked.  options: `whole`
--- says that a required group must divide the range; `launches`, how many (4);
+-- says that a required group must divide the range; `divide`, that any given
+-- group must; `launches`, how many (4);
 -- `simple` draws no graphs; `tell` is called with each launch in words.
 function random_range.try(world, seed, options)
   local form, dims = begin(seed)
@@ -272,7 +273,8 @@ function random_range.try(world, seed, options)
   if form == "in Lua" then k = k[dims] end
   local required = form == "required" and {4, 2, 1}
   if required and dims == 1 then dims = 2 end
-  local divide = form == "meets" or required and options.whole
+  local divide = form == "meets" or options.divide or
+    required and options.whole
   local group = math.random(3) > 1 and not required and pick(groups[dims])
     or nil
   local policy = not group and not required and pick(policies) or nil
