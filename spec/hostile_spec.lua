@@ -8,7 +8,7 @@ local process = require "spec.support.process"
 
 local function done(kind, where)
   local out = process.output(("print(require 'spec.support.hostile' " ..
-    "(%q, %q))"):format(kind, where), {seconds = 300})
+    "(%q, %q))"):format(kind, where), {seconds = 1500})
   local guarded, inside, acts = out:match "^(%d+)\t(%d+)\t(%d+)\n$"
   assert.is_string(guarded, out)
   assert.is_true(tonumber(guarded) >= 82, guarded)
