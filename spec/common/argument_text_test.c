@@ -4,19 +4,12 @@
  * SPDX-License-Identifier: MIT
  */
 #include "argument_text.h"
+#include "check.h"
 #include "spirv.h"
-#include "spirv_tools.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static int failures, checks;
-
-#define CHECK(condition) \
-  (checks++, (condition) ? (void)0 : \
-   (failures++, (void)fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, \
-                              #condition)))
 
 /* As LLVM's own writer makes it: every pointer is one to bytes. */
 static const char assembly[] =
@@ -71,16 +64,6 @@ static unsigned char *copy_of(const void *from, size_t size) {
   if (copy == NULL) exit(2);
   memcpy(copy, from, size);
   return copy;
-}
-
-static spv_binary assembled(void) {
-  spv_context context = spvContextCreate(SPV_ENV_UNIVERSAL_1_2);
-  spv_binary binary = NULL;
-  if (spvTextToBinary(context, assembly, strlen(assembly), &binary, NULL) !=
-      SPV_SUCCESS)
-    exit(2);
-  spvContextDestroy(context);
-  return binary;
 }
 
 static void test_types(const void *module, size_t module_size) {
@@ -177,7 +160,7 @@ static void test_damage(const void *module, size_t module_size) {
 }
 
 int main(void) {
-  spv_binary binary = assembled();
+  spv_binary binary = assembled(SPV_ENV_UNIVERSAL_1_2, assembly);
   const size_t size = binary->wordCount * sizeof *binary->code;
   test_types(binary->code, size);
   test_refusals(binary->code, size);

@@ -5,9 +5,9 @@
  * Runs in the top directory; other directories whose modules are to be checked
  * may be named.  What guards do is in spec/driver/guard_test.c.
  */
+#include "check.h"
 #include "spirv.h"
 #include "spirv_guard.h"
-#include "spirv_tools.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -16,43 +16,7 @@
 
 #include <spirv/unified1/spirv.h>
 
-static int failures, checks;
-
-#define CHECK(condition) \
-  (checks++, (condition) ? (void)0 : \
-   (failures++, (void)fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, \
-                              module_name, #condition)))
-
-#define CHECK_INT(got, expected) \
-  check_int((long long)(got), (long long)(expected), #got, __LINE__)
-
-static const char *module_name = "";
 static bool may_be_invalid; /* the module at hand */
-
-static void check_int(long long got, long long expected, const char *what,
-                      int line)
-{
-  checks++;
-  if (got == expected) return;
-  failures++;
-  fprintf(stderr, "%s:%d: %s: %s is %lld, not %lld\n", __FILE__, line,
-          module_name, what, got, expected);
-}
-
-#define CHECK_TEXT(got, expected) \
-  check_text((got), (expected), #got, __LINE__)
-
-static void check_text(const char *got, const char *expected,
-                       const char *what, int line)
-{
-  checks++;
-  if (got == expected ||
-      (got != NULL && expected != NULL && strcmp(got, expected) == 0))
-    return;
-  failures++;
-  fprintf(stderr, "%s:%d: %s: %s is %s, not %s\n", __FILE__, line,
-          module_name, what, got ? got : "NULL", expected ? expected : "NULL");
-}
 
 /* ------------------------------------------------------------------------
  * Modules.
@@ -71,15 +35,7 @@ static spirv_module *parse(const void *words, size_t size)
 
 static spirv_module *assemble(const char *text)
 {
-  spv_context context = spvContextCreate(SPV_ENV_UNIVERSAL_1_6);
-  spv_binary binary = NULL;
-  spv_diagnostic diagnostic = NULL;
-  if (spvTextToBinary(context, text, strlen(text), &binary, &diagnostic) !=
-      SPV_SUCCESS) {
-    fprintf(stderr, "assemble: line %lu: %s\n",
-            (unsigned long)diagnostic->position.line + 1, diagnostic->error);
-    exit(2);
-  }
+  spv_binary binary = assembled(SPV_ENV_UNIVERSAL_1_6, text);
   /* Debian's assembler says 1.6 of every module; each here is of 1.2. */
   if (binary->code[1] > 0x10200 && strstr(text, "; 1.4") == NULL)
     binary->code[1] = 0x10200;
@@ -87,8 +43,6 @@ static spirv_module *assemble(const char *text)
     binary->code[1] = 0x10400;
   spirv_module *m = parse(binary->code, binary->wordCount * 4);
   spvBinaryDestroy(binary);
-  spvDiagnosticDestroy(diagnostic);
-  spvContextDestroy(context);
   return m;
 }
 
@@ -1108,23 +1062,30 @@ static void test_hopeless(void)
   may_be_invalid = false;
 }
 
+/* Checks the module that a text says, of which `count` kernels have guards. */
+static void check_assembled(const char *name, const char *text, size_t count)
+{
+  module_name = name;
+  spirv_module *m = assemble(text);
+  CHECK_INT(check_module(m), count);
+  spirv_free(m);
+}
+
 /* Kernels that are none, and names that are another's. */
 static void test_odd(void)
 {
   may_be_invalid = true;
-  module_name = "without a body";
-  spirv_module *m = assemble(
+  check_assembled(
+    "without a body",
     HEAD("")
     "OpEntryPoint Kernel %k \"k\"\n"
     "OpName %k \"mem_fence\"\n"
     TYPES
     "%k = OpFunction %void None %fn\n"
-    "OpFunctionEnd\n");
-  CHECK_INT(check_module(m), 0);
-  spirv_free(m);
+    "OpFunctionEnd\n", 0);
 
-  module_name = "with a result";
-  m = assemble(
+  check_assembled(
+    "with a result",
     HEAD("")
     "OpEntryPoint Kernel %k \"k\"\n"
     TYPES
@@ -1132,12 +1093,10 @@ static void test_odd(void)
     "%k = OpFunction %uint None %number\n"
     "%l = OpLabel\n"
     "OpReturnValue %c2\n"
-    "OpFunctionEnd\n");
-  CHECK_INT(check_module(m), 0);
-  spirv_free(m);
+    "OpFunctionEnd\n", 0);
 
   module_name = "linkage in a group";
-  m = assemble(
+  spirv_module *m = assemble(
     HEAD("")
     "OpEntryPoint Kernel %k \"k\"\n"
     "OpEntryPoint Kernel %j \"j\"\n"

@@ -5,48 +5,12 @@
  * Runs in the top directory; reads the .spv files of kernels/ and modules that
  * are assembled here.
  */
+#include "check.h"
 #include "spirv.h"
-#include "spirv_tools.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static int failures, checks;
-
-#define CHECK(condition) \
-  (checks++, (condition) ? (void)0 : \
-   (failures++, (void)fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, \
-                              #condition)))
-
-#define CHECK_INT(got, expected) \
-  check_int((long long)(got), (long long)(expected), #got, __LINE__)
-
-static void check_int(long long got, long long expected, const char *what,
-                      int line)
-{
-  checks++;
-  if (got == expected)
-    return;
-  failures++;
-  fprintf(stderr, "%s:%d: %s is %lld, not %lld\n", __FILE__, line, what, got,
-          expected);
-}
-
-#define CHECK_TEXT(got, expected) \
-  check_text((got), (expected), #got, __LINE__)
-
-static void check_text(const char *got, const char *expected,
-                       const char *what, int line)
-{
-  checks++;
-  if (got == expected ||
-      (got != NULL && expected != NULL && strcmp(got, expected) == 0))
-    return;
-  failures++;
-  fprintf(stderr, "%s:%d: %s is %s, not %s\n", __FILE__, line, what,
-          got ? got : "NULL", expected ? expected : "NULL");
-}
 
 /* ------------------------------------------------------------------------
  * Modules.
@@ -60,23 +24,13 @@ typedef struct bytes {
 static bytes assemble(const char *text)
 {
   bytes b = {NULL, 0};
-  spv_context context = spvContextCreate(SPV_ENV_UNIVERSAL_1_6);
-  spv_binary binary = NULL;
-  spv_diagnostic diagnostic = NULL;
-  if (spvTextToBinary(context, text, strlen(text), &binary, &diagnostic) !=
-      SPV_SUCCESS) {
-    fprintf(stderr, "assemble: line %lu: %s\n",
-            (unsigned long)diagnostic->position.line + 1, diagnostic->error);
-    exit(2);
-  }
+  spv_binary binary = assembled(SPV_ENV_UNIVERSAL_1_6, text);
   b.size = binary->wordCount * 4;
   b.data = malloc(b.size);
   if (b.data == NULL)
     exit(2);
   memcpy(b.data, binary->code, b.size);
   spvBinaryDestroy(binary);
-  spvDiagnosticDestroy(diagnostic);
-  spvContextDestroy(context);
   return b;
 }
 
