@@ -74,10 +74,17 @@ end
 function b.bytes(n) return b.tiled("uchar", n, b.byte) end
 
 local cases = {}
-for _, name in ipairs {"grid", "items", "matrix", "written"} do
-  dofile(here .. "/ranges/" .. name .. ".lua")(function(case)
+for _, file in ipairs {"grid", "items", "matrix", "written"} do
+  -- Adds a case whose kernel is the one of this name in the file's module,
+  -- unless the caller sets `f`, a function in Lua.  sizes: the largest group,
+  -- for a kernel that has no room for a larger one.
+  local function add(name, ranges, make, sizes)
+    local case = {name = name, ranges = ranges, make = make, sizes = sizes,
+      module = here .. "/kernels/ranges_" .. file .. ".spv"}
     cases[#cases + 1] = case
-  end, b)
+    return case
+  end
+  dofile(here .. "/ranges/" .. file .. ".lua")(add, b)
 end
 table.sort(cases, function(one, other) return one.name < other.name end)
 
@@ -112,7 +119,7 @@ local device = lze.device()
 
 local function kernel_of(case)
   if case.f then return lze.kernel(case.f, {name = case.name}) end
-  return lze.load(here .. "/../" .. case.module)[case.kernel]
+  return lze.load(case.module)[case.name]
 end
 
 -- Returns the least time in seconds of `count` launches, one after the other.

@@ -1,14 +1,7 @@
 -- grid.lua - cases over pictures and blocks.
 -- SPDX-License-Identifier: MIT
 
-return function(case, b)
-  local module = "bench/kernels/ranges_grid.spv"
-
-  local function add(kernel, ranges, make)
-    case {name = kernel, module = module, kernel = kernel, ranges = ranges,
-      make = make}
-  end
-
+return function(add, b)
   add("hotspot", {{1024, 1024}, {1021, 509}, {64, 20011}}, function(w, h)
     local out = b.buffer("float", w * h)
     return {w, h}, {b.floats(w * h, 60, 90), b.floats(w * h, 0, 1), out, w, h},

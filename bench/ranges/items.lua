@@ -1,15 +1,7 @@
 -- items.lua - cases over lists of items.
 -- SPDX-License-Identifier: MIT
 
-return function(case, b)
-  local module = "bench/kernels/ranges_items.spv"
-
-  -- sizes: the largest group, for a kernel that has no room for a larger one.
-  local function add(kernel, ranges, make, sizes)
-    case {name = kernel, module = module, kernel = kernel, ranges = ranges,
-      make = make, sizes = sizes}
-  end
-
+return function(add, b)
   -- Returns the starts of n lists, which have 0 to 2 * mean - 1 elements each,
   -- and the total number of elements.
   local function starts(n, mean)

@@ -1,15 +1,7 @@
 -- matrix.lua - cases over matrices.
 -- SPDX-License-Identifier: MIT
 
-return function(case, b)
-  local module = "bench/kernels/ranges_matrix.spv"
-
-  -- sizes: the largest group, for a kernel that has no room for a larger one.
-  local function add(kernel, ranges, make, sizes)
-    case {name = kernel, module = module, kernel = kernel, ranges = ranges,
-      make = make, sizes = sizes}
-  end
-
+return function(add, b)
   add("transposed", {{2048, 1024}, {1021, 997}, {64, 20011}}, function(w, h)
     local out = b.buffer("float", w * h)
     return {w, h}, {b.floats(w * h, 0, 1), out, h, w}, {out}

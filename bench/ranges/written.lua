@@ -1,14 +1,14 @@
 -- written.lua - cases whose kernels are functions in Lua.
 -- SPDX-License-Identifier: MIT
 
-return function(case, b)
+return function(add, b)
   local exp, log, sqrt = math.exp, math.log, math.sqrt
 
-  local function add(name, ranges, f, make)
-    case {name = name, f = f, ranges = ranges, make = make}
+  local function written(name, ranges, f, make)
+    add(name, ranges, make).f = f
   end
 
-  add("black_scholes", {{1 << 18}, {100003}, {53}},
+  written("black_scholes", {{1 << 18}, {100003}, {53}},
     function(i, price, strike, years, call, put)
       local s, x, t = price[i], strike[i], years[i]
       local root = 0.3 * sqrt(t)
@@ -26,7 +26,7 @@ return function(case, b)
         call, put}, {call, put}
     end)
 
-  add("mandelbrot", {{320, 240}, {64, 2503}, {1021, 31}},
+  written("mandelbrot", {{320, 240}, {64, 2503}, {1021, 31}},
     function(x, y, out, w, h)
       local cr, ci = 3.0 * x / w - 2.25, 2.5 * y / h - 1.25
       local zr, zi, k = 0.0, 0.0, 0
@@ -40,7 +40,7 @@ return function(case, b)
       return {w, h}, {out, w, h}, {out}
     end)
 
-  add("hash", {{1 << 21}, {999983}, {37}},
+  written("hash", {{1 << 21}, {999983}, {37}},
     function(i, x, out)
       local v = x[i]
       v = (v ~ v >> 16) * 0x7feb352d & 0xffffffff
@@ -52,7 +52,7 @@ return function(case, b)
       return n, {b.tiled("uint", n, function(i) return i end), out}, {out}
     end)
 
-  add("jacobi", {{1 << 20}, {1000003}, {50}},
+  written("jacobi", {{1 << 20}, {1000003}, {50}},
     function(i, x, right, out)
       out[i] = 0.5 * (x[i] + x[i + 2] - right[i])
     end,
@@ -61,7 +61,7 @@ return function(case, b)
       return n, {b.doubles(n + 2, 0, 1), b.doubles(n, -1, 1), out}, {out}
     end)
 
-  add("monte_carlo", {{16384, 64}, {10007, 101}, {24, 4096}},
+  written("monte_carlo", {{16384, 64}, {10007, 101}, {24, 4096}},
     function(i, hits, steps)
       local s, inside = i * 2654435761 & 0xffffffff | 1, 0
       for _ = 1, steps do
@@ -78,7 +78,7 @@ return function(case, b)
       return n, {hits, steps}, {hits}
     end)
 
-  add("nearest", {{1 << 20}, {1000003}, {59}},
+  written("nearest", {{1 << 20}, {1000003}, {59}},
     function(i, latitude, longitude, out, x, y)
       local dx, dy = latitude[i] - x, longitude[i] - y
       out[i] = sqrt(dx * dx + dy * dy)
