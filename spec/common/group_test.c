@@ -250,12 +250,9 @@ static lze_GroupInput draw_input(void) {
     in.beside[d] = draw(2) ? 0 : (uint32_t)draw(1u << draw(32));
     in.apart[d] = draw(2) ? 0 : (uint32_t)draw(1u << draw(32));
     in.again[d] = draw(2) ? 0 : (uint32_t)draw(1u << draw(32));
-    in.spacing[d] = draw(2) ? 0 : (uint32_t)draw(1u << draw(32));
     in.local_fit[d] = draw(8) ? 0 : draw_limit();
   }
   in.local_items = draw(8) ? 0 : draw_limit();
-  in.private_bytes = draw(3) ? 0 : draw(4096);
-  in.spill_bytes = draw(8) ? 0 : draw(UINT64_MAX);
   in.device_local_bytes = draw(2) ? 0 : 65536;
   in.dims = 1 + (int)draw(3);
   in.given_by = "the given group";
@@ -410,9 +407,8 @@ static void check_known(void) {
   in.units = 64;
   EXPECT(in, 1, 128, 1, 1, NULL);
 
-  /* Private memory of work-items that do not wait is used again. */
+  /* A large range along one dimension. */
   in = input(true, 16777216, 0, 0);
-  in.private_bytes = 1024;
   EXPECT(in, 1, 256, 1, 1, NULL);
 
   /* Whole groups, and a guarded launch for the edge. */
@@ -623,14 +619,12 @@ static void check_memory(void) {
      large or its work-items are heavy. */
   in = input(true, 3, 16384, 0);
   in.beside[0] = in.apart[1] = 2;
-  in.spacing[0] = 4;
   EXPECT(in, 1, 128, 2, 1, NULL);
   in = with_range(in, 3, 1024, 573);
   in.dims = 3;
   in.apart[2] = 2;
   EXPECT(in, 1, 4, 2, 128, NULL);
   in.beside[0] = in.beside[1] = in.apart[0] = in.apart[1] = 1;
-  in.spacing[1] = 4;
   EXPECT(in, 1, 4, 256, 1, NULL);
   /* Both, as in a transposition: as many rows as stay in the cache if they are
      a page apart, and whole lines along y. */

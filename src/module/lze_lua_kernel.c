@@ -433,13 +433,13 @@ static void push_size(lua_State *L, const lze_Buffer *b, int dimension) {
   lua_replace(L, -2);
 }
 
-/* Raises if 32-bit integers cannot represent n, which is the last index of a
-   range or the size of the variable `name`. */
+/* Raises if 32-bit integers cannot represent n, which is `what`: the last index
+   of a range or the size of a variable. */
 static void check_int32(lua_State *L, const char *kernel, const char *what,
-                        const char *name, lua_Integer n) {
+                        lua_Integer n) {
   if (n > INT32_MAX)
-    luaL_error(L, "%s: %s%s is %I, and integers of 32 bits (int = \"int\") end "
-                  "at %I", kernel, what, name, (LUAI_UACINT)n,
+    luaL_error(L, "%s: %s is %I, and integers of 32 bits (int = \"int\") end "
+                  "at %I", kernel, what, (LUAI_UACINT)n,
                (LUAI_UACINT)INT32_MAX);
 }
 
@@ -472,7 +472,7 @@ static bool push_hidden(lua_State *L, int own, const Variant *v,
   push_size(L, b, (int)h->dimension);
   lua_replace(L, -2);
   if (v->int32)
-    check_int32(L, v->box->name, "", h->name, lua_tointeger(L, -1));
+    check_int32(L, v->box->name, h->name, lua_tointeger(L, -1));
   return true;
 }
 
@@ -838,7 +838,7 @@ static void check_indices(lua_State *L, const LuaKernel *k, int range, int dims,
     lua_pop(L, 1);
   }
   for (int d = 0; d < dims; d++)
-    check_int32(L, k->head.name, "the last index of the range", "",
+    check_int32(L, k->head.name, "the last index of the range",
                 from[d] + size[d]);
 }
 

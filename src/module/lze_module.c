@@ -8,7 +8,6 @@
 #include "base/lze_guard.h"
 #include "base/lze_open.h"
 #include "base/lze_option.h"
-#include "base/lze_progress.h"
 #include "base/lze_show.h"
 #include "base/lze_types.h"
 #include "device/lze_device.h"
@@ -593,15 +592,10 @@ static bool may_be_spirv(const char *bytes) {
          memcmp(bytes, "\x07\x23\x02\x03", 4) == 0;
 }
 
-static bool any_file(const char *bytes) {
-  (void)bytes;
-  return true;
-}
-
 /* Reads the file at `path` into a string. If `spirv` is true and the file does
    not begin like SPIR-V, reads only its beginning. [-0, +1] */
 static void file_read(lua_State *L, const char *path, bool spirv) {
-  const int error = lze_push_file(L, path, spirv ? may_be_spirv : any_file);
+  const int error = lze_push_file(L, path, spirv ? may_be_spirv : NULL);
   char names[512];
   if (error == ENOENT && lze_shipped_names(path, names, sizeof names))
     lze_fail_word(L, NULL, "lze.load", lze_errno_name(error), NULL,

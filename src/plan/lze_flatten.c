@@ -13,7 +13,6 @@
 #include "device/lze_object.h"
 #include "plan/lze_plan.h"
 #include "run/lze_buffer.h"
-#include "run/lze_group.h"
 #include "run/lze_kernel.h"
 
 #include <stdlib.h>
@@ -545,7 +544,7 @@ static void compile_graph(lua_State *L, const Compiler *c, const char *prefix,
 static int batch_splits(lua_State *L) {
   const lze_Kernel *k = lze_test_kernel(L, 1);
   if (k == NULL || k->o.closed) return 0;
-  if (lze_kernel_input(k)->guards) lua_pushinteger(L, k->info->arg_count);
+  if (lze_kernel_splits(L, 1)) lua_pushinteger(L, k->info->arg_count);
   else lua_pushboolean(L, false);
   return 1;
 }

@@ -10,7 +10,6 @@
 #include "run/lze_build.h"
 #include "base/lze_progress.h"
 #include "device/lze_loader.h"
-#include "run/lze_launch.h"
 
 #include "spirv_guard.h"
 

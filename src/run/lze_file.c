@@ -196,7 +196,7 @@ int lze_push_file(lua_State *L, const char *path, lze_FileStart *good) {
     n = file_get(L, f, to, piece);
     luaL_addsize(&b, n);
     if (n < piece) break;
-    if (piece == LZE_FILE_START && !good(to)) break;
+    if (piece == LZE_FILE_START && good != NULL && !good(to)) break;
     piece = 1 << 20;
     file_pause(L);
   }

@@ -31,8 +31,8 @@ void lze_push_file_functions(lua_State *L);
 enum { LZE_FILE_START = 20 };
 typedef bool lze_FileStart(const char *bytes);
 /* Push the bytes of a file, which may be a pipe: only the bytes at its start if
-   `good` returns false for them.  Returns an errno, and pushes nothing, if the
-   file cannot be opened.  Lets hooks run between pieces. */
+   `good` is not NULL and returns false for them.  Returns an errno, and pushes
+   nothing, if the file cannot be opened.  Lets hooks run between pieces. */
 int lze_push_file(lua_State *L, const char *path, lze_FileStart *good);
 
 #endif

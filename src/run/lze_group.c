@@ -64,11 +64,8 @@ static void explain(const lze_Rule *r, const lze_GroupChoice *out, Words *w,
   const lze_GroupInput *in = r->in;
   const uint32_t *g = out->parts[0].group;
   double groups = 1;
-  int fast = 0;
-  for (int d = 0; d < 3; d++) {
-    groups *= lze_groups_of(r->n[d], g[d]);
-    if (d < in->dims && r->beside[d] > r->beside[fast]) fast = d;
-  }
+  const int fast = lze_rule_fast(r);
+  for (int d = 0; d < 3; d++) groups *= lze_groups_of(r->n[d], g[d]);
   add_size(w, in->dims, g);
   add(w, " of ");
   add_size(w, in->dims, r->n);

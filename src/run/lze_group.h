@@ -20,9 +20,8 @@ typedef struct lze_GroupInput {
   uint32_t kernel_max;      /* the most work-items a group of it may have */
   uint32_t kernel_subgroup; /* sub-group width compiled for; 0 unknown */
   uint64_t local_bytes;     /* per group, static and dynamic */
-  uint64_t private_bytes, spill_bytes; /* per work-item */
-  uint32_t builtins, features;         /* these as in spirv_kernel */
-  uint32_t beside[3], apart[3], again[3], stores[3], spacing[3];
+  uint32_t builtins, features; /* these as in spirv_kernel */
+  uint32_t beside[3], apart[3], again[3], stores[3];
   uint32_t local_fit[3], local_items;
   /* the device */
   bool software;            /* a CPU: a group is what one core vectorises */

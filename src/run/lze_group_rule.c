@@ -95,6 +95,11 @@ static int fast_dimension(const lze_Rule *r, int not) {
   return fast;
 }
 
+int lze_rule_fast(const lze_Rule *r) {
+  int fast = fast_dimension(r, -1);
+  return fast < 0 ? 0 : fast;
+}
+
 /* Returns the dimension whose neighbours share the lines that neighbours along
    d do not: of a transposed array, or of one that loops go through; or -1. */
 static int shared_dimension(const lze_Rule *r, int d) {
@@ -147,8 +152,7 @@ static uint32_t target_row(const lze_Rule *r, uint32_t items, int d,
    that is shorter than its part leaves the rest of it to the others. */
 static void set_target(lze_Rule *r) {
   uint32_t left = target_items(r);
-  int order[3], n = 0, fast = fast_dimension(r, -1);
-  if (fast < 0) fast = 0;
+  int order[3], n = 0, fast = lze_rule_fast(r);
   int second = shared_dimension(r, fast);
   bool any = range_work(r) <= SMALL; /* one size serves all small ranges */
   for (int d = 0; d < 3; d++) r->target[d] = 1;

@@ -53,8 +53,7 @@ static const lze_Class kernel_class = {"kernel", kernel_destroy,
 
 bool lze_kernel_splits(lua_State *L, int index) {
   const lze_KernelBox *b = lze_test_box(L, index, lze_kernel_kind);
-  const lze_GroupInput *in = &b->kernel->grouping->in;
-  return in->guards;
+  return b->kernel->grouping->in.guards;
 }
 
 bool lze_kernel_writes(lua_State *L, int index, uint32_t i) {
@@ -137,15 +136,12 @@ static void kernel_init_grouping(lze_Kernel *k) {
   in->kernel_subgroup = k->props.requiredSubgroupSize != 0
                             ? k->props.requiredSubgroupSize
                             : k->props.maxSubgroupSize;
-  in->private_bytes = k->props.privateMemSize;
-  in->spill_bytes = k->props.spillMemSize;
   in->builtins = k->info->builtins;
   in->features = k->info->features;
   memcpy(in->beside, k->info->beside, sizeof in->beside);
   memcpy(in->apart, k->info->apart, sizeof in->apart);
   memcpy(in->again, k->info->again, sizeof in->again);
   memcpy(in->stores, k->info->stores, sizeof in->stores);
-  memcpy(in->spacing, k->info->spacing, sizeof in->spacing);
   memcpy(in->local_fit, k->info->local_fit, sizeof in->local_fit);
   in->local_items = k->info->local_items;
   in->software = d->props.type == ZE_DEVICE_TYPE_CPU;

@@ -521,7 +521,8 @@ static const char *launch_part(lze_Kernel *k, ze_command_list_handle_t list,
 }
 
 /* Append all parts; what has been appended when one fails is still waited
-   for and pinned. Returns as launch_set, after ending or aborting c. */
+   for and pinned. Counts the launch if none fails. Returns as launch_set, after
+   ending or aborting c. */
 static const char *launch_append(lze_Kernel *k, lze_Command *c,
                                  const lze_GroupChoice *choice,
                                  ze_result_t *result) {
@@ -556,6 +557,10 @@ static const char *launch_append(lze_Kernel *k, lze_Command *c,
       lze_strand(c);
       return failed;
     }
+  }
+  if (failed == NULL) {
+    k->o.context->state->launches++;
+    k->launches++;
   }
   lze_end(c);
   return failed;
@@ -807,9 +812,6 @@ void lze_kernel_run(lua_State *L, lze_Kernel *k, int range, int count,
   else
     failed = launch_append(k, c, choice, &r);
   if (failed != NULL) lze_launch_fail(L, k, r, failed);
-  k->o.context->state->launches++;
-  k->launches++;
-  lze_show(k->o.context->state);
   if (signal != NULL) {
     lze_Outcome out;
     if (!lze_command_signal(c, signal, &out))
