@@ -693,6 +693,20 @@ static void check_memory(void) {
   EXPECT(in, 1, 20, 20, 1, "20x20 of 1000x1000: the given group");
 }
 
+/* Where few groups are allowed, the smallest sizes may be all that fits. */
+static void check_few_groups(void) {
+  lze_GroupInput in = input(true, 2, 2100, 847);
+  in.kernel_max = in.max_total = 1024;
+  in.max_count[1] = 256;
+  in.max_count[2] = 63;
+  in.guards = false; /* 15x121 and 10x121 are too large */
+  EXPECT(in, 1, 1, 10, 77, NULL);
+  in.guards = true; /* 64x32 is too large */
+  in.max_count[1] = 64;
+  in.max_count[2] = 28;
+  EXPECT(in, 3, 1, 33, 31, NULL);
+}
+
 #define EXPECT_COVER(in, whole, count) \
   expect_cover(&(in), whole, count, __LINE__)
 
@@ -765,6 +779,7 @@ int main(int argc, char **argv) {
   check_known();
   check_gpu();
   check_memory();
+  check_few_groups();
   check_cover();
   check_time();
   check_random(count, argc > 2 ? strtoull(argv[2], NULL, 0) : 1);

@@ -255,8 +255,8 @@ static double size_cost(const lze_Rule *r, const uint32_t g[3]) {
 
 /* Lists the sizes worth judging in a dimension: powers of two, or of each
    octave the largest divisor, the power of two if it divides and, along x, the
-   largest divisor of whole vectors.  If none keeps to the limit of groups,
-   lists the smallest that does. */
+   largest divisor of whole vectors.  The smallest size that keeps to the limit
+   of groups is among them: it leaves most to the other dimensions. */
 static void list_sizes(const lze_Rule *r, Sizes *l, int d) {
   uint32_t n = r->n[d], most = lze_least(r->size[d], r->most);
   /* The least size that keeps to the limit of groups. */
@@ -265,7 +265,8 @@ static void list_sizes(const lze_Rule *r, Sizes *l, int d) {
   if (r->in->guards) {
     for (uint32_t g = 1; g <= lze_least(most, MOST_SEARCHED); g *= 2)
       if (g >= low && (d < r->in->dims || g == 1)) l->sizes[l->n++] = g;
-    if (l->n == 0 && low <= most) l->sizes[l->n++] = low;
+    if (low <= most && (l->n == 0 || l->sizes[0] != low))
+      l->sizes[l->n++] = low;
     return;
   }
   uint32_t best = 0, whole = 0;
@@ -280,7 +281,8 @@ static void list_sizes(const lze_Rule *r, Sizes *l, int d) {
     best = whole = 0;
   }
   uint32_t fewest = n / lze_largest_divisor(n, r->count[d]);
-  if (l->n == 0 && fewest <= most) l->sizes[l->n++] = fewest;
+  if (fewest <= most && (l->n == 0 || l->sizes[l->n - 1] != fewest))
+    l->sizes[l->n++] = fewest;
 }
 
 /* Finds the cheapest legal combination that costs more than `above`.  Returns
