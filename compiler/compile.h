@@ -204,7 +204,6 @@ void meet(compiler *c, type a, type b);
 void kind_matters(compiler *c, type t);
 /* Returns true if t is a real for every launch. */
 bool is_sure_real(type t);
-type known_type(compiler *c, size_t index);
 
 /* --- range.c: bounds of integers */
 type type_range(compiler *c, int64_t least, int64_t most);

@@ -251,6 +251,14 @@ typedef struct spirv_module {
   bool has_globals;          /* program-scope CrossWorkgroup variables */
 } spirv_module;
 
+/* Returns the instruction that defines an id, or NULL. */
+static inline const spirv_instruction *
+spirv_definition(const spirv_module *m, uint32_t id)
+{
+  uint32_t at = id < m->bound ? m->definitions[id] : 0;
+  return at > 0 ? &m->instructions[at - 1] : NULL;
+}
+
 /*
  * Decodes `size` bytes at `bytes`. Returns NULL if they are not an OpenCL
  * module that can be decoded, or memory runs out, and then writes the reason

@@ -707,6 +707,7 @@ bool spirv_study_functions(reader *r)
       block += i->opcode == SpvOpLabel;
       if (is_private_array(r, i)) {
         home[k] = COUNTED;
+        more->private_bytes += variable_size(r, i);
       } else if (i->opcode == SpvOpVariable || i->opcode == SpvOpPhi) {
         more->waiting_bytes += home[k] != COUNTED ? value_size(r, i) : 0;
         home[k] = COUNTED;
@@ -714,8 +715,6 @@ bool spirv_study_functions(reader *r)
         home[k] = block;
       }
       more->features |= spirv_features_of(r, i);
-      if (is_private_array(r, i))
-        more->private_bytes += variable_size(r, i);
       for (unsigned w = 1; w < i->word_count && !is_debug(r, i); w++) {
         if (!is_use(r, i, w))
           continue;

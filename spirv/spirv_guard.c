@@ -77,16 +77,10 @@ typedef struct guard {
  * Reading.
  */
 
-static const spirv_instruction *definition(const spirv_module *m, uint32_t id)
-{
-  uint32_t at = id < m->bound ? m->definitions[id] : 0;
-  return at > 0 ? &m->instructions[at - 1] : NULL;
-}
-
 /* What is known of an id, or NULL if the module does not define it. */
 static note *note_of(const guard *g, uint32_t id)
 {
-  return definition(g->m, id) != NULL ? &g->notes[id] : NULL;
+  return spirv_definition(g->m, id) != NULL ? &g->notes[id] : NULL;
 }
 
 /* Returns true if all kernels of a module run as separate work-items, functions
@@ -106,8 +100,7 @@ static bool takes_guards(const spirv_module *m)
       return false;
   for (size_t i = 0; i < m->kernel_count; i++)
     if (strlen(m->kernels[i].name) > MOST_NAME ||
-        strncmp(m->kernels[i].name, SPIRV_GUARD_ENTRY,
-                sizeof SPIRV_GUARD_ENTRY - 1) == 0)
+        spirv_is_guard(m->kernels[i].name))
       return false;
   return true;
 }
@@ -120,8 +113,8 @@ static bool kernel_takes_guard(const spirv_module *m, const spirv_kernel *k)
   const uint32_t harmless = SPIRV_BUILTIN_GLOBAL_ID | SPIRV_BUILTIN_WORK_DIM;
   const spirv_function *f = &m->functions[k->function];
   const spirv_instruction *in = &m->instructions[f->first];
-  const spirv_instruction *type = definition(m, in->words[4]);
-  const spirv_instruction *gives = definition(m, in->result_type);
+  const spirv_instruction *type = spirv_definition(m, in->words[4]);
+  const spirv_instruction *gives = spirv_definition(m, in->result_type);
   return (k->features & notices) == 0 && (k->builtins & ~harmless) == 0 &&
          !f->imported && gives != NULL && gives->opcode == SpvOpTypeVoid &&
          type != NULL && type->opcode == SpvOpTypeFunction &&
@@ -131,7 +124,7 @@ static bool kernel_takes_guard(const spirv_module *m, const spirv_kernel *k)
 
 bool spirv_can_guard(const spirv_module *m, const spirv_kernel *k)
 {
-  return takes_guards(m) && kernel_takes_guard(m, k);
+  return kernel_takes_guard(m, k) && takes_guards(m);
 }
 
 static void note_decorations(guard *g)
@@ -441,7 +434,7 @@ static bool write_in_section(guard *g, const spirv_instruction *in)
    itself if it is not one of functions. */
 static uint32_t longer_type(guard *g, uint32_t type, unsigned more)
 {
-  const spirv_instruction *in = definition(g->m, type);
+  const spirv_instruction *in = spirv_definition(g->m, type);
   if (in == NULL || in->opcode != SpvOpTypeFunction) return type;
   const size_t count = in->word_count - 2u;
   uint32_t *words = malloc((count + more) * sizeof *words);

@@ -8,8 +8,15 @@
 
 #include "spirv.h"
 
+#include <string.h>
+
 /* What the name of a guarded entry point starts with; the kernel's follows. */
 #define SPIRV_GUARD_ENTRY "lze_guarded_"
+static inline bool spirv_is_guard(const char *entry_point)
+{
+  const size_t length = sizeof SPIRV_GUARD_ENTRY - 1;
+  return strncmp(entry_point, SPIRV_GUARD_ENTRY, length) == 0;
+}
 
 /* Its last two arguments are vectors of three unsigned integers of the
    module's address_bits: where the global ids begin, and how many work-items

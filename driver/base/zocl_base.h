@@ -161,9 +161,9 @@ bool zocl_thread_start(pthread_t *thread, void *(*run)(void *), void *args);
    caller's signal mask.  Returns false if the thread cannot be started. */
 bool zocl_thread_run(void (*run)(void));
 /* Raises the default stack size of new threads to at least `bytes` until
-   zocl_stack_restore.  Sets *was to the size to restore, or to 0 if it changes
-   nothing, for example because the address space is limited. */
-void zocl_stack_raise(size_t bytes, size_t *was);
+   zocl_stack_restore.  Returns the size to restore, or 0 if it changes nothing,
+   for example because the address space is limited. */
+size_t zocl_stack_raise(size_t bytes);
 void zocl_stack_restore(size_t was);
 /* Returns the size of the calling thread's stack, or 0 if unknown. */
 size_t zocl_stack_size(void);

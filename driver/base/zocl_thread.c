@@ -17,45 +17,39 @@ bool zocl_thread_start(pthread_t *thread, void *(*run)(void *), void *args)
   return started;
 }
 
-typedef struct call {
-  void (*run)(void);
-} call;
-
-static void *call_run(void *of)
+static void *call_run(void *run)
 {
-  ((call *)of)->run();
+  (*(void (**)(void))run)();
   return NULL;
 }
 
 bool zocl_thread_run(void (*run)(void))
 {
   enum { STACK_BYTES = 1 << 20 };
-  call made = {run};
   pthread_t thread;
   pthread_attr_t attributes;
   if (pthread_attr_init(&attributes) != 0) return false;
   pthread_attr_setstacksize(&attributes, STACK_BYTES);
-  bool started =
-      pthread_create(&thread, &attributes, call_run, &made) == 0;
+  bool started = pthread_create(&thread, &attributes, call_run, &run) == 0;
   pthread_attr_destroy(&attributes);
   if (started) pthread_join(thread, NULL);
   return started;
 }
 
-void zocl_stack_raise(size_t bytes, size_t *was)
+size_t zocl_stack_raise(size_t bytes)
 {
   struct rlimit space;
   pthread_attr_t all;
-  *was = 0;
   if (getrlimit(RLIMIT_AS, &space) != 0 || space.rlim_cur != RLIM_INFINITY ||
       pthread_getattr_default_np(&all) != 0)
-    return;
-  size_t now = 0;
+    return 0;
+  size_t now = 0, was = 0;
   if (pthread_attr_getstacksize(&all, &now) == 0 && now < bytes &&
       pthread_attr_setstacksize(&all, bytes) == 0 &&
       pthread_setattr_default_np(&all) == 0)
-    *was = now;
+    was = now;
   pthread_attr_destroy(&all);
+  return was;
 }
 
 void zocl_stack_restore(size_t was)

@@ -6,7 +6,6 @@
 #include "base/zocl_hook.h"
 #include "memory/zocl_memory.h"
 #include "device/zocl_opencl.h"
-#include "prepare.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,10 +118,9 @@ enum { THREAD_STACK = 4096 * (16 << 10) };
 static void initialise(void)
 {
   zocl_platform platforms[MAX_DRIVERS];
-  size_t stack;
   zocl_ext.initialise();
   zocl_fail(0, "no OpenCL device");
-  zocl_stack_raise(THREAD_STACK, &stack);
+  const size_t stack = zocl_stack_raise(THREAD_STACK);
   size_t n = zocl_knobs_read() ? zocl_opencl_platforms(platforms, MAX_DRIVERS)
                                : 0;
   for (size_t i = 0; i < n; i++) {
@@ -338,9 +336,7 @@ ze_result_t zocl_DriverGetLastErrorDescription(ze_driver_handle_t driver,
                                                const char **text)
 {
   if (state.count > 0) ZOCL_NEED_HANDLE(driver);
-  ZOCL_NEED_POINTER(text);
-  *text = zocl_last_error_take();
-  return ZE_RESULT_SUCCESS;
+  return zocl_zerGetLastErrorDescription(text);
 }
 
 ze_context_handle_t zocl_DriverGetDefaultContext(ze_driver_handle_t driver)

@@ -543,12 +543,10 @@ static const spirv_instruction *argument_type(const zocl_kernel *kernel,
   const spirv_module *m = kernel->module->spirv;
   const spirv_function *f = &m->functions[kernel->info->function];
   if (index >= f->param_count) return NULL;
-  uint32_t at = m->definitions[f->params[index]];
-  if (at == 0) return NULL;
-  at = m->definitions[m->instructions[at - 1].result_type];
-  return at > 0 && m->instructions[at - 1].opcode == SpvOpTypeImage &&
-                 m->instructions[at - 1].word_count > 5
-             ? &m->instructions[at - 1]
+  const spirv_instruction *of = spirv_definition(m, f->params[index]);
+  if (of != NULL) of = spirv_definition(m, of->result_type);
+  return of != NULL && of->opcode == SpvOpTypeImage && of->word_count > 5
+             ? of
              : NULL;
 }
 

@@ -22,11 +22,7 @@ ze_result_t zocl_MemGetIpcHandles(ze_context_handle_t context,
   ZOCL_NEED_HANDLE(context);
   ZOCL_NEED_POINTER(pointer);
   ZOCL_NEED_POINTER(count);
-  if (*count == 0 || handles == NULL) {
-    *count = 1;
-    return ZE_RESULT_SUCCESS;
-  }
-  *count = 1;
+  if (zocl_is_query(count, 1) || handles == NULL) return ZE_RESULT_SUCCESS;
   return zocl_MemGetIpcHandle(context, pointer, handles);
 }
 

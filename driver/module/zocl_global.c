@@ -30,15 +30,9 @@ size_t zocl_global_blocks(const zocl_module *module, void **blocks)
  * Finding the variables.
  */
 
-static const spirv_instruction *define(const spirv_module *m, uint32_t id)
-{
-  uint32_t at = id < m->bound ? m->definitions[id] : 0;
-  return at > 0 ? &m->instructions[at - 1] : NULL;
-}
-
 static spirv_layout layout_of(const spirv_module *m, uint32_t type)
 {
-  const spirv_instruction *in = define(m, type);
+  const spirv_instruction *in = spirv_definition(m, type);
   return in != NULL ? m->layouts[in - m->instructions] : (spirv_layout){0};
 }
 
@@ -58,7 +52,7 @@ bool zocl_globals_place(zocl_module *module, tool_text *log)
         in->words[3] != SpvStorageClassCrossWorkgroup)
       continue;
     zocl_global *g = &module->globals[module->global_count++];
-    const spirv_instruction *pointer = define(m, in->result_type);
+    const spirv_instruction *pointer = spirv_definition(m, in->result_type);
     spirv_layout layout =
         pointer != NULL && pointer->opcode == SpvOpTypePointer
             ? layout_of(m, pointer->words[3])
@@ -178,7 +172,7 @@ static bool value_of(evaluation *e, uint32_t id, int depth,
 /* Returns the width of an integer type, or 64. */
 static unsigned width_of(const spirv_module *m, uint32_t type)
 {
-  const spirv_instruction *in = define(m, type);
+  const spirv_instruction *in = spirv_definition(m, type);
   return in != NULL && in->opcode == SpvOpTypeInt && in->words[2] < 64
              ? in->words[2]
              : 64;
@@ -216,16 +210,16 @@ static bool chain_value(evaluation *e, const uint32_t *words,
                         uint64_t *value)
 {
   const spirv_module *m = e->module->spirv;
-  const spirv_instruction *base = define(m, words[0]);
+  const spirv_instruction *base = spirv_definition(m, words[0]);
   const spirv_instruction *pointer =
-      base != NULL ? define(m, base->result_type) : NULL;
+      base != NULL ? spirv_definition(m, base->result_type) : NULL;
   if (pointer == NULL || pointer->opcode != SpvOpTypePointer ||
       !value_of(e, words[0], depth + 1, value))
     return false;
   uint32_t type = pointer->words[3];
   for (unsigned k = 1; k < count; k++) {
-    const spirv_instruction *in = define(m, type);
-    const spirv_instruction *by = define(m, words[k]);
+    const spirv_instruction *in = spirv_definition(m, type);
+    const spirv_instruction *by = spirv_definition(m, words[k]);
     uint64_t index;
     if (in == NULL || by == NULL || !value_of(e, words[k], depth + 1,
                                               &index))
@@ -263,7 +257,7 @@ static bool operation_value(evaluation *e, const spirv_instruction *in,
   case SpvOpInBoundsPtrAccessChain:
     return chain_value(e, operands, count, true, depth, value);
   }
-  const spirv_instruction *first = define(m, operands[0]);
+  const spirv_instruction *first = spirv_definition(m, operands[0]);
   if (first == NULL || !value_of(e, operands[0], depth + 1, &a) ||
       (count > 1 && !value_of(e, operands[1], depth + 1, &b)))
     return false;
@@ -294,7 +288,7 @@ static bool value_of(evaluation *e, uint32_t id, int depth,
                      uint64_t *value)
 {
   const spirv_module *m = e->module->spirv;
-  const spirv_instruction *in = define(m, id);
+  const spirv_instruction *in = spirv_definition(m, id);
   if (in == NULL || depth > DEEPEST || e->steps == 0) return false;
   e->steps--;
   switch (in->opcode) {
@@ -327,13 +321,13 @@ static bool value_write(evaluation *e, uint32_t id, int depth, char *place,
                         size_t room)
 {
   const spirv_module *m = e->module->spirv;
-  const spirv_instruction *in = define(m, id);
+  const spirv_instruction *in = spirv_definition(m, id);
   if (in == NULL || depth > DEEPEST || e->steps == 0) return false;
   e->steps--;
   if (in->opcode == SpvOpConstantNull || in->opcode == SpvOpUndef) return true;
   if (in->opcode == SpvOpConstantComposite ||
       in->opcode == SpvOpSpecConstantComposite) {
-    const spirv_instruction *type = define(m, in->result_type);
+    const spirv_instruction *type = spirv_definition(m, in->result_type);
     if (type == NULL) return false;
     for (unsigned k = 3; k < in->word_count; k++) {
       size_t offset;

@@ -92,8 +92,7 @@ static uint32_t result_emit(lowering *l, words *w, unsigned opcode,
 
 static const spirv_instruction *definition(const lowering *l, uint32_t id)
 {
-  uint32_t at = id < l->m->bound ? l->m->definitions[id] : 0;
-  return at > 0 ? &l->m->instructions[at - 1] : NULL;
+  return spirv_definition(l->m, id);
 }
 
 /* Returns the instruction that defines the type of a value of the module. */

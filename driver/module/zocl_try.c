@@ -8,17 +8,14 @@
 #include "spirv_guard.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* Returns true if all kernels are guarded forms of kernels that compile, and no
    group sizes are to be compiled ahead. */
 static bool is_guards(const zocl_module *module)
 {
   if (getenv("POCL_BINARY_SPECIALIZE_WG") != NULL) return false;
-  static const char start[] = SPIRV_GUARD_ENTRY;
   for (size_t i = 0; i < module->spirv->kernel_count; i++)
-    if (strncmp(module->spirv->kernels[i].name, start, sizeof start - 1) != 0)
-      return false;
+    if (!spirv_is_guard(module->spirv->kernels[i].name)) return false;
   return module->spirv->kernel_count > 0;
 }
 

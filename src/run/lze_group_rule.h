@@ -37,8 +37,8 @@ static inline uint32_t lze_limit(uint32_t n) {
 
 /* Reads the input, whose range and offset are possible. */
 void lze_rule_init(lze_Rule *r, const lze_GroupInput *in);
-/* Returns the dimension along which most accesses lie side by side; x if nothing
-   is known. */
+/* Returns the dimension along which most accesses lie side by side; x if
+   nothing is known. */
 int lze_rule_fast(const lze_Rule *r);
 /* Lists at most `most` sizes, the best first, then the best of each octave of
    sizes in all and along x.  Returns how many; 0 if no size is legal. */
