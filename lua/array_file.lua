@@ -157,6 +157,7 @@ local function understand(path, text)
   if type(shape) ~= "table" or not shape.tuple then
     damaged(path, "the shape is not a tuple")
   end
+  shape.tuple = nil
   for i, n in ipairs(shape) do
     if mathtype(n) ~= "integer" or n < 0 then
       damaged(path, "dimension %d of the shape is not a size", i)

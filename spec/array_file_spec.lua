@@ -202,6 +202,8 @@ describe("A.load", function()
         assert.equal(bytes {6, 5, 4, 3, 2, 1}, saved(a:flip()))
         assert.equal(bytes {2, 3, 5, 6}, saved(a[{ {}, {2, 3} }]:clone()))
         assert.equal(bytes {2, 3, 1, 5, 6, 4}, saved(a:roll(-1, 2)))
+        assert.equal(bytes {6, 1, 2, 3, 4, 5}, saved(a:roll(1)))
+        assert.equal(bytes {1, 2, 3, 4, 5, 6}, saved(a:reshape(a.shape)))
         assert.equal(bytes {1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6},
           saved(A.stack({a, a}, 3)))
         local b = A.zeros({2, 3}, {type = "half"})
