@@ -402,23 +402,23 @@ static val real_of(compiler *c, unsigned op, unsigned count, const val *v) {
 }
 
 /* Returns the larger or smaller, as math.max compares: the first of equals, and
-   the first if one is a NaN.  Not written as a comparison that selects one of
-   the reals: LLVM 14 simplifies max(3.0, max(x, 3.0)) to the inner one, which
-   may be a NaN. */
+   the first if one is a NaN.  The second selection of reals changes no result,
+   but without it LLVM 14 simplifies max(3.0, max(x, 3.0)) to the inner one,
+   which may be a NaN.  With fmax instead, LLVM 18 gives up on reductions. */
 static val extreme(compiler *c, bool max, val a, val b) {
   bool real = KIND(a.type) == T_REAL || KIND(b.type) == T_REAL;
   val r = {real ? T_REAL : T_INT, 0, 0};
-  if (!c->emit) return r;
-  uint32_t t = t_of(c, r.type), first, other = b.id;
   if (real) {
-    uint32_t x = to_real(c, a).id, y = to_real(c, b).id;
-    first = logical(c, SpvOpFUnordEqual, x, y);
-    other = ext(c, max ? OpenCLstd_Fmax : OpenCLstd_Fmin, t, 2, x, y, 0);
-    a.id = x;
-  } else {
-    first = max ? compare(c, OP_LE, b, a) : compare(c, OP_LE, a, b);
+    a = to_real(c, a);
+    b = to_real(c, b);
   }
-  r.id = op3(c, SpvOpSelect, t, first, a.id, other);
+  uint32_t better = max ? compare(c, OP_LT, a, b) : compare(c, OP_LT, b, a);
+  if (!c->emit) return r;
+  uint32_t t = t_of(c, r.type);
+  r.id = op3(c, SpvOpSelect, t, better, b.id, a.id);
+  if (real)
+    r.id = op3(c, SpvOpSelect, t, logical(c, SpvOpFUnordEqual, a.id, b.id),
+               a.id, r.id);
   return r;
 }
 
