@@ -608,6 +608,26 @@ static void test_givers(void)
   for (int i = 0; i < 2; i++) MUST(zeCommandListDestroy(lists[i]));
 }
 
+/* Intel's older function and descriptor. */
+static void test_older(void)
+{
+  counter_desc desc = {.stype = 0x3001c, .flags = 0x7, .signal = 4, .wait = 2};
+  ze_result_t (*create_older)(ze_context_handle_t, ze_device_handle_t,
+                              const void *, ze_event_handle_t *);
+  find(&create_older, "zexCounterBasedEventCreate2");
+  ze_command_list_handle_t list = ordered_immediate();
+  ze_event_handle_t event;
+  MUST(create_older(s.context, s.device, &desc, &event));
+  int *memory = shared_new(s, 4), seven = 7;
+  MUST(zeCommandListAppendMemoryFill(list, memory, &seven, 4, 4, event, 0,
+                                     NULL));
+  RETURNS(ZE_RESULT_SUCCESS, zeEventHostSynchronize(event, UINT64_MAX));
+  EQUAL(*memory, 7);
+  MUST(zeEventDestroy(event));
+  MUST(zeCommandListDestroy(list));
+  MUST(zeMemFree(s.context, memory));
+}
+
 int main(void)
 {
   s = setup_new();
@@ -634,6 +654,7 @@ int main(void)
   test_pool();
   test_threads();
   test_givers();
+  test_older();
 
   MUST(zeEventDestroy(held));
   MUST(zeEventPoolDestroy(pool));

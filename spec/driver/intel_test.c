@@ -4,7 +4,6 @@
  */
 #include "check.h"
 
-
 static setup s;
 
 static void *find(const char *name)
@@ -100,35 +99,6 @@ static void test_makers(void)
   MUST(zeModuleDestroy(module));
 }
 
-/* A counter-based event, made with the older descriptor. */
-static void test_event(void)
-{
-  struct {
-    uint32_t stype;
-    const void *next;
-    uint32_t flags, signal, wait;
-  } desc = {.stype = 0x3001c, .flags = 0x7, .signal = 4, .wait = 2};
-  ze_result_t (*create)(ze_context_handle_t, ze_device_handle_t, const void *,
-                        ze_event_handle_t *) = NULL;
-  *(void **)&create = find("zexCounterBasedEventCreate2");
-  ze_event_handle_t event;
-  ze_command_queue_desc_t queue = {
-    .stype = ZE_STRUCTURE_TYPE_COMMAND_QUEUE_DESC,
-    .flags = 2 /* IN_ORDER */,
-    .mode = ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS};
-  ze_command_list_handle_t list;
-  MUST(zeCommandListCreateImmediate(s.context, s.device, &queue, &list));
-  MUST(create(s.context, s.device, &desc, &event));
-  int *memory = shared_new(s, 4), seven = 7;
-  MUST(zeCommandListAppendMemoryFill(list, memory, &seven, 4, 4, event, 0,
-                                     NULL));
-  RETURNS(ZE_RESULT_SUCCESS, zeEventHostSynchronize(event, UINT64_MAX));
-  EQUAL(*memory, 7);
-  MUST(zeEventDestroy(event));
-  MUST(zeCommandListDestroy(list));
-  MUST(zeMemFree(s.context, memory));
-}
-
 int main(void)
 {
   s = setup_new();
@@ -138,7 +108,6 @@ int main(void)
   if (ipc.flags & ZE_IPC_PROPERTY_FLAG_MEMORY) test_handles();
   test_import();
   test_makers();
-  test_event();
   MUST(zeContextDestroy(s.context));
   CHECK_DONE();
 }
