@@ -1,9 +1,10 @@
--- access_spec.lua - what a kernel does with its pointers, on random kernels.
+-- access_spec.lua - the reported access of pointer arguments, on random
+-- kernels.
 -- SPDX-License-Identifier: MIT
 --
--- OpenCL C is made whose accesses are known, because they are counted while
--- it is written; unoptimised as lze.compile leaves it, every pointer goes
--- through Function variables, calls and selections.
+-- The generator writes OpenCL C and counts the accesses as it writes them.
+-- lze.compile leaves the code unoptimised, so every pointer passes through
+-- Function variables, calls and selections.
 
 local lze = require "lze"
 
@@ -22,8 +23,9 @@ void place(G *at, G p) { *at = p; }
 G part(pair s) { return s.q; }
 ]]
 
--- A kernel of four pointers: its source, what it does with each ("r", "w",
--- "b", "-") and whether more than that may be reported, because pointers met.
+-- Makes a kernel of four pointers. Returns its source, the expected access of
+-- each pointer, and whether the report must be exact: if pointers meet, more
+-- accesses may be reported.
 local function make(name, draw)
   local exact = draw(2) == 1
   local lines, reads, writes, vars = {}, {}, {}, {}
@@ -75,7 +77,7 @@ local function make(name, draw)
     function(v) new(v.of, "%s + i", v.name) end,
     function(v, w) new(v.of, "pass(%s, %s)", v.name, w.name) end,
     function(v) emit("if (%s == 0) x++;", v.name) end,
-    -- From here on pointers meet.
+    -- The steps from here on let pointers meet.
     function(v, w) new(union(v, w), "i > 3 ? %s : %s", v.name, w.name) end,
     function(v, w)
       new(union(v, w), "pick(%s, %s, (int)i)", v.name, w.name)
@@ -111,7 +113,7 @@ local function make(name, draw)
     table.concat(params, ", "), table.concat(lines, "\n")), expected, exact
 end
 
-describe("access of random kernels", function()
+describe("the access of random kernels", function()
   local state = seed
   local function draw(n)
     state = (state * 1103515245 + 12345) & 0x7fffffff
@@ -127,7 +129,7 @@ describe("access of random kernels", function()
   setup(function() mod = lze.compile(table.concat(sources)) end)
   teardown(function() mod:close() end)
 
-  it("is exactly what they do where no pointers meet", function()
+  it("is exactly what the kernel does if no pointers meet", function()
     for i = 1, KERNELS do
       if exact[i] then
         for j, a in ipairs(mod["k" .. i].args) do
@@ -138,7 +140,7 @@ describe("access of random kernels", function()
     end
   end)
 
-  it("is never less than what they do", function()
+  it("is never less than what the kernel does", function()
     local more = 0
     for i = 1, KERNELS do
       for j, a in ipairs(mod["k" .. i].args) do
@@ -148,7 +150,7 @@ describe("access of random kernels", function()
         if said ~= real then more = more + 1 end
       end
     end
-    -- Where they meet, some are taken for each other, but not most.
+    -- If pointers meet, some are mistaken for each other, but not most.
     assert.is_true(more < KERNELS, more .. " of " .. KERNELS * 4)
   end)
 end)

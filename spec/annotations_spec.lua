@@ -1,12 +1,12 @@
--- annotations_spec.lua - what scripts/annotations makes of a manual.
+-- annotations_spec.lua - what scripts/annotations generates from a manual.
 -- SPDX-License-Identifier: MIT
 
 local process = require "spec.support.process"
 
 local build = os.getenv "LZE_TEST_BUILD" or "build"
 
--- What it prints for a manual of these lines behind an introduction, or its
--- error, and whether it succeeded.
+-- Runs the script on an introduction followed by `lines`. Returns its output or
+-- error message, and whether it succeeded.
 local function made(lines)
   local path = os.tmpname()
   process.write(path, [=[
@@ -32,7 +32,7 @@ local function made(lines)
   return r.output, r.code == 0
 end
 
--- Whether all of these lines are in the text, one behind the other.
+-- Checks that the output for `lines` contains the text `expected`.
 local function assert_lines(expected, lines)
   local said, ok = made(lines)
   assert.is_true(ok, said)
@@ -56,7 +56,7 @@ local BUFFER = [=[
 ]=]
 
 describe("scripts/annotations", function()
-  it("makes aliases and classes of tables", function()
+  it("makes aliases and classes from tables", function()
     assert_lines("---an element\n---@alias lze.Value number | string\n" ..
       "\n---a module\n---@class lze.Module\nlocal Module = {}\n", "")
     assert_lines([=[
@@ -91,7 +91,7 @@ local Buffer = {}
 ]=])
   end)
 
-  it("lets options be left out that are not required", function()
+  it("makes options optional unless they are required", function()
     assert_lines([=[
 ---@class lze.LoadOptions: lze.Buffer
 ---@field size integer[]
@@ -113,7 +113,7 @@ function lze.load(path, options) end
 ]=])
   end)
 
-  it("makes functions of headings and of rows, with their text", function()
+  it("makes functions from headings and rows, with their text", function()
     assert_lines([=[
 ---What is first said,
 ---in two lines.
@@ -153,7 +153,7 @@ function Buffer:wait(word, ...) end
 ]=])
   end)
 
-  it("makes overloads of what can be left out alone, and of a second form",
+  it("makes overloads for an optional first argument and for a second form",
     function()
       assert_lines([=[
 ---@param device? integer | string
@@ -170,7 +170,7 @@ function lze.queue(device, options) end
 ]=])
     end)
 
-  it("makes a function generic that returns its argument", function()
+  it("makes a function that returns its argument generic", function()
     assert_lines([=[
 ---@generic T: lze.Buffer | string
 ---@param y T
@@ -179,7 +179,8 @@ function Module:same(y) end
 ]=], BUFFER .. "\n### mod:same(y: buffer | string) -> y\n")
   end)
 
-  it("takes names from the section, the chapter, and everywhere", function()
+  it("takes types of names from the section, then the chapter, then the tables",
+  function()
     local names = "\n| name | type | |\n|---|---|---|\n| `i` | `%s` | |\n"
     local text = BUFFER .. names:format "string" .. "\n### x:one(i)\n" ..
       "\n### x:two(i)\n" .. names:format "number" ..
@@ -189,7 +190,7 @@ function Module:same(y) end
     assert_lines("---@param i integer\nfunction Buffer:three(i) end", text)
   end)
 
-  it("names the line of a type that there is not", function()
+  it("reports the line of an unknown type", function()
     for lines, message in pairs {
       ["\n### lze.load(road) -> module\n"] = "17: no type road in 'road'",
       ["\n### lze.load(i) -> road[]\n"] = "17: no type road in 'road[]'",
@@ -202,7 +203,7 @@ function Module:same(y) end
     end
   end)
 
-  it("makes of the manual what Lua takes, and what is built", function()
+  it("turns the manual into valid Lua that equals the built file", function()
     local said = process.output(
       'assert(loadfile "scripts/annotations")("doc/manual.md")')
     assert(load(said))

@@ -1,4 +1,4 @@
--- array_arguments_spec.lua - lze.array: what is said of wrong arguments.
+-- array_arguments_spec.lua - lze.array: error messages for wrong arguments.
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
@@ -20,7 +20,7 @@ local unary = {"abs", "sign", "sqrt", "rsqrt", "exp", "log", "log2",
   "isfinite"}
 
 describe("an argument of lze.array", function()
-  -- Arguments of each function that takes arrays; `x` stands for one.
+  -- The arguments of each function that takes arrays; `x` stands for an array.
   local calls = {
     {"reshape", "x", {6}}, {"view", "x", {6}}, {"t", "x"},
     {"permute", "x", {2, 1}}, {"expand", "x", {2, 2, 3}}, {"squeeze", "x"},
@@ -56,7 +56,7 @@ describe("an argument of lze.array", function()
     return matrix()
   end
 
-  it("is named where it is a closed array", function()
+  it("is named in the error if it is a closed array", function()
     for _, call in ipairs(calls) do
       local name = call[1]
       for closed = 2, #call do
@@ -116,7 +116,7 @@ describe("an argument of lze.array", function()
       said(function() return x + other end))
   end)
 
-  it("is named where it is a dimension that there is not", function()
+  it("is named in the error if it is an invalid dimension", function()
     local x = matrix()
     for what, f in pairs {
       ["squeeze: argument 2 (dim)"] = function(d) x:squeeze(d) end,
@@ -163,7 +163,7 @@ describe("an argument of lze.array", function()
       said(x.squeeze, x, 2))
   end)
 
-  it("may be a float that is whole, as for Lua's own functions", function()
+  it("may be a whole float, as in Lua's own functions", function()
     local x = matrix()
     assert.same(x:cumsum(1):read(), x:cumsum(1.0):read())
     assert.same(x:sum({dim = -1}):read(), x:sum({dim = -1.0}):read())
@@ -191,7 +191,7 @@ describe("an argument of lze.array", function()
     A.seed(0)
   end)
 
-  it("is refused where an option is false that is no boolean", function()
+  it("is refused if an option that is not boolean is false", function()
     local x = matrix()
     for what, f in pairs {
       ["zeros: argument 2 (options): type"] = function()
@@ -221,7 +221,8 @@ describe("an argument of lze.array", function()
     end
   end)
 
-  it("is named where a mask picks what is closed", function()
+  it("is named in the error if it is a closed value of a masked write",
+  function()
     local o, closed = A("float", {1, 2, 3}), A("float", {1, 2, 3})
     closed:close()
     assert.equal("a[m] = v: v: the array is closed", said(function()
@@ -229,7 +230,8 @@ describe("an argument of lze.array", function()
     end))
   end)
 
-  it("is named where an index or a field is of what is closed", function()
+  it("is named in the error if it is a closed array with an index or a field",
+  function()
     local x, y, open = A("int", {1, 2}), A("int", {{1, 2}, {3, 4}}),
       A("int", {{1, 2}, {3, 4}})
     x:close()
@@ -255,7 +257,8 @@ describe("an argument of lze.array", function()
     assert.same({1, 2, 3, 4}, open:read())
   end)
 
-  it("is named where the context of an expression is closed", function()
+  it("is named in the error if the context of an expression is closed",
+  function()
     local context = lze.context(lze.device())
     local e = A("float", lze.buffer("float", 3, {context = context})) + 1
     local x = A.zeros {3}
@@ -280,7 +283,7 @@ describe("an argument of lze.array", function()
     assert.same({0, 0, 0}, x:read())
   end)
 
-  it("is named where it is a device that there is not", function()
+  it("is named in the error if it is an invalid device", function()
     for what, f in pairs {
       ["zeros: argument 2"] = function(d) A.zeros(1, {device = d}) end,
       ["arange: argument 3"] = function(d) A.arange(1, 2, {device = d}) end,
@@ -296,7 +299,7 @@ describe("an argument of lze.array", function()
     assert.equal(lze.device(), A.zeros(1, {device = lze.device()}).device)
   end)
 
-  it("is named in errors of functions that are not compiled", function()
+  it("is named in errors of functions that cannot be compiled", function()
     local x = matrix()
     for _, f in ipairs {
       function() A.map(print, x) end, function() A.reduce(print, 0, x) end,

@@ -1,4 +1,4 @@
--- array_file_spec.lua - arrays in files: NumPy's, and pictures.
+-- array_file_spec.lua - arrays in files: NumPy files and pictures.
 -- SPDX-License-Identifier: MIT
 
 local expect = require "spec.support.expect"
@@ -12,8 +12,8 @@ local function bytes_of(path)
   return file:read "a"
 end
 
--- A file as NumPy writes it: the header padded so that the elements begin at a
--- multiple of 64.
+-- Returns a file as NumPy writes it. The header is padded so that the elements
+-- begin at a multiple of 64.
 local function npy(header, elements, version)
   version = version or 1
   local width = version == 1 and 2 or 4
@@ -27,7 +27,7 @@ local function header(descr, shape, fortran)
     fortran and "True" or "False", shape)
 end
 
--- f with the name of a file of those bytes.
+-- Calls f with the path of a file that contains `bytes`.
 local function with(bytes, f)
   process.with_directory(function(directory)
     local path = directory .. "/x.npy"
@@ -43,7 +43,7 @@ local function files(directory)
   return text
 end
 
--- What loading a file of those bytes is refused with.
+-- Returns the error of loading a file that contains `bytes`.
 local function refused(bytes)
   local said
   with(bytes, function(path)
@@ -57,7 +57,7 @@ local function refused(bytes)
 end
 
 describe("A.load", function()
-  it("reads every element type that lze has, of both orders", function()
+  it("reads every element type that lze has, in both byte orders", function()
     for _, t in ipairs {
       {"i1", "char", "i1", {1, -2, 3, 4, 5, -128}},
       {"u1", "uchar", "I1", {1, 2, 3, 4, 5, 255}},
@@ -84,7 +84,7 @@ describe("A.load", function()
     end
   end)
 
-  it("reads halves and complex numbers of both orders", function()
+  it("reads halves and complex numbers in both byte orders", function()
     with(npy(header(">f2", "(2,)"), "\x3c\x00\xc1\x00"), function(path)
       local a = A.load(path)
       assert.equal("half", a.type)
@@ -98,7 +98,7 @@ describe("A.load", function()
       end)
   end)
 
-  it("reads truth values as a mask", function()
+  it("reads booleans as a mask", function()
     with(npy(header("|b1", "(4,)"), "\0\1\2\255"), function(path)
       local a = A.load(path)
       assert.equal("uchar", a.type)
@@ -107,7 +107,7 @@ describe("A.load", function()
     end)
   end)
 
-  it("turns Fortran's order into the same indices", function()
+  it("keeps the indices of arrays in Fortran order", function()
     with(npy(header("<i4", "(2, 3)", true), ("<i4i4i4i4i4i4"):pack(11, 21, 12,
         22, 13, 23)), function(path)
       local a = A.load(path)
@@ -149,7 +149,7 @@ describe("A.load", function()
       refused(npy(header("<i2", "(1, 1, 1, 1, 1, 1, 2, 1, 1)"), "\1\0\2\0")))
   end)
 
-  it("reads headers that others write", function()
+  it("reads headers in the styles of other programs", function()
     for _, text in ipairs {
       '{"shape":(2L,),"descr":"<i2","fortran_order":False}',
       "{ 'descr' : '<i2' , 'fortran_order' : False , 'shape' : ( +0x2 , ) }",
@@ -167,7 +167,8 @@ describe("A.load", function()
     end)
   end)
 
-  it("refuse to save under an ending that says another format", function()
+  it("refuses to save to a name with the extension of another format",
+  function()
     with(nil, function(_, directory)
       for _, name in ipairs {"x.csv", "x.jpg", "x.npy.gz", "x."} do
         local path = directory .. "/" .. name
@@ -183,7 +184,7 @@ describe("A.load", function()
     end)
   end)
 
-  it("keep the bits of each half, NaN included, in every order", function()
+  it("keeps the bits of each half, including NaN, in every order", function()
     local bits = {0x7c01, 0x7e55, 0xfdab, 0xffff, 0x8000, 0x3c00}
     local function bytes(order)
       local parts = {}
@@ -217,7 +218,7 @@ describe("A.load", function()
       c.buffer:view(1, 4, "ushort"):read())
   end)
 
-  it("names dtypes that lze has not", function()
+  it("names dtypes that lze does not have", function()
     for _, descr in ipairs {"|O", "<U5", "|S3", "<M8[ns]", "<f16", "|V2",
                             "<c32", "g", "<i3", ""} do
       assert.matches("^UNSUPPORTED_FILE: elements of dtype '" ..
@@ -272,7 +273,7 @@ describe("A.load", function()
     end
   end)
 
-  it("never crashes on bytes that are changed", function()
+  it("never crashes on corrupted bytes", function()
     local whole = npy(header("<i4", "(3,)"), "123456789012")
     math.randomseed(22)
     for _ = 1, 300 do
@@ -286,9 +287,9 @@ describe("A.load", function()
     end
   end)
 
-  it("refuses what is larger than memory", function()
+  it("refuses a file that is larger than memory", function()
     with(npy(header("<f8", "(1024, 1024, 1024, 1024)"), ""), function(path)
-      -- A file of holes, where the file system has them.
+      -- A sparse file, if the file system supports it.
       local holes = os.execute("truncate -s 8796093022336 '" .. path ..
         "' 2>/dev/null")
       local err = expect.failure(function() A.load(path) end)
@@ -311,7 +312,7 @@ describe("A.load", function()
     assert.matches("zero byte", expect.misuse(function() A.load "a\0b" end))
   end)
 
-  it("reads what is not a plain file to its end", function()
+  it("reads a pipe to its end", function()
     local bytes = npy(header("<i4", "(3,)"), "123456789012")
     with(bytes, function(path, directory)
       local pipe, short = directory .. "/pipe", directory .. "/short"
@@ -326,7 +327,7 @@ describe("A.load", function()
 end)
 
 describe("a:save", function()
-  it("writes what NumPy writes, byte for byte", function()
+  it("writes the same bytes as NumPy", function()
     with(nil, function(path, directory)
       for _, t in ipairs {
         {A("float", {{1, 2, 3}, {4, 5, 6}}), "<f4", "(2, 3)", "ffffff"},
@@ -349,7 +350,7 @@ describe("a:save", function()
     end)
   end)
 
-  it("evaluates, and writes views in the order of their indices", function()
+  it("evaluates expressions, and writes views in index order", function()
     with(nil, function(path)
       local a = A("int", {{1, 2, 3}, {4, 5, 6}})
       a:t():save(path)
@@ -361,7 +362,7 @@ describe("a:save", function()
     end)
   end)
 
-  it("leaves nothing behind that is half written", function()
+  it("leaves no partly written file", function()
     with("old", function(path, directory)
       local err = expect.misuse(function()
         A("bfloat16", {1, 2}):save(path)
@@ -376,7 +377,7 @@ describe("a:save", function()
       assert.equal("EISDIR", expect.failure(function()
         A("int", {1}):save(directory .. "/")
       end).code)
-      -- A limit on the size of files stands for a full disk.
+      -- A limit on the file size stands in for a full disk.
       process.run(([[
         local lze = require "lze"
         print(pcall(lze.array("float", 1 << 20).save,
@@ -387,7 +388,7 @@ describe("a:save", function()
     end)
   end)
 
-  it("keeps links and permissions, and writes to what is not a file", function()
+  it("keeps links and permissions, and writes to devices", function()
     with("old", function(path, directory)
       os.execute(("chmod 640 '%s'; ln -s x.npy '%s/link'"):format(path,
         directory))
@@ -397,7 +398,8 @@ describe("a:save", function()
         path, directory))
       assert.equal("640\nx.npy\n", pipe:read "a")
       pipe:close()
-      -- Neither need the file of a link be there, nor of one to a link.
+      -- The target of a link need not exist, nor the target of a link to a
+      -- link.
       os.execute(("cd '%s'; mkdir d; ln -s ../new d/to; "
         .. "ln -s \"$PWD/d/to\" far"):format(directory))
       A("int", {7}):save(directory .. "/far")
@@ -472,7 +474,7 @@ end)
 -- Pictures ------------------------------------------------------------------
 
 describe("a:save of a picture", function()
-  it("writes grey, colours and transparency", function()
+  it("writes grey, RGB and RGBA pictures", function()
     with(nil, function(_, directory)
       local path = directory .. "/x.png"
       for _, t in ipairs {{{2, 3}, 0, 3}, {{2, 3, 3}, 2, 9},
@@ -501,7 +503,7 @@ describe("a:save of a picture", function()
     end)
   end)
 
-  it("compresses where the system has zlib", function()
+  it("compresses if the system has zlib", function()
     with(nil, function(_, directory)
       local path = directory .. "/x.png"
       A("uchar", 300 * 300, {300, 300}):save(path)
@@ -513,7 +515,7 @@ describe("a:save of a picture", function()
     end)
   end)
 
-  it("refuses what is not a picture", function()
+  it("refuses an array that is not a picture", function()
     with(nil, function(_, directory)
       local path = directory .. "/x.png"
       local function says(text, a)

@@ -1,5 +1,5 @@
--- array_index_spec.lua - arrays: elements by indices and by masks, against
--- plain Lua loops.
+-- array_index_spec.lua - arrays: indexing and masks, compared with plain Lua
+-- loops.
 -- SPDX-License-Identifier: MIT
 
 local process = require "spec.support.process"
@@ -18,14 +18,14 @@ local function said(f, ...)
   return (tostring(err):gsub("^%S*array_index_spec.lua:%d+: ", ""))
 end
 
--- Small whole numbers, which every type holds.
+-- Returns small whole numbers that every type can represent.
 local function numbers(n, least)
   local list = {}
   for i = 1, n do list[i] = math.random(least or 0, 9) end
   return list
 end
 
--- The same elements as an array whose elements do not lie in their order.
+-- Returns the same elements as an array with strides.
 local function strided(kind, list, shape)
   local wide = {table.unpack(shape)}
   wide[#wide] = wide[#wide] * 2
@@ -47,7 +47,7 @@ end
 describe("lze.array", function()
   setup(function() math.randomseed(11) end)
 
-  it("takes elements by their indices", function()
+  it("takes elements by index", function()
     for _, kind in ipairs(kinds) do
       local list = numbers(24)
       local x = A(kind, list):reshape {2, 3, 4}
@@ -82,7 +82,7 @@ describe("lze.array", function()
     assert.is_true(inside(x:gt(5):take({1, 2})).mask)
   end)
 
-  it("names the index that is outside", function()
+  it("names an index that is out of range", function()
     local x = A("float", {{1, 2, 3}, {4, 5, 6}})
     assert.equal("take: argument 2 (indices): index 2: 7 is outside 1..6",
       said(x.take, x, {1, 7, 8}))
@@ -120,7 +120,7 @@ describe("lze.array", function()
       said(A.scatter, A("int", {1, 2}), {1}, A("float", {0.5})))
   end)
 
-  it("takes no index of ulong for one that counts from the end", function()
+  it("never counts an index of type ulong from the end", function()
     local x, i = A("int", {10, 20, 30}), A("ulong", {2, -1, 1})
     local outside = "index 2: 18446744073709551615 is outside 1..3"
     for name, f in pairs {take = x.take, gather = x.gather,
@@ -133,7 +133,7 @@ describe("lze.array", function()
     assert.same({20, 30}, x:take(A("long", {2, -1})):read())
   end)
 
-  it("does so on a device without atomics of 64 bits", function()
+  it("takes and scatters on a device without 64-bit atomics", function()
     assert.equal([[
 false	true
 4	1
@@ -197,7 +197,7 @@ false	stdin:8: scatter: argument 2 (indices): index 1: 5 is outside 1..4
     assert.same({2, 0}, A.zeros({2, 3}):gather(A("int", 0, {2, 0})).shape)
   end)
 
-  it("gives what a mask chooses", function()
+  it("returns the elements that a mask selects", function()
     for _, kind in ipairs(kinds) do
       for _, shape in ipairs {{7}, {2, 3}, {2, 3, 4}, {9001}} do
         local n = 1
@@ -226,7 +226,7 @@ false	stdin:8: scatter: argument 2 (indices): index 1: 5 is outside 1..4
       said(function() return x[A("int", {1})] end))
   end)
 
-  it("makes 1 of what is not 0 where it writes into a mask", function()
+  it("writes 1 into a mask for every value that is not 0", function()
     local m, k = A("int", {0, 1, 0, 1}):gt(0), A("int", {1, 1, 1, 0}):gt(0)
     m[k] = A("int", {256, 0, 3, 7})
     assert.same({1, 0, 1, 1}, m:read())
@@ -236,7 +236,7 @@ false	stdin:8: scatter: argument 2 (indices): index 1: 5 is outside 1..4
     assert.same({1, 0, 1, 1}, m:read())
   end)
 
-  it("finds what is not 0", function()
+  it("finds the elements that are not 0", function()
     for _, kind in ipairs(kinds) do
       local list = numbers(24, -3)
       for i = 1, 24, 3 do list[i] = 0 end
@@ -269,7 +269,7 @@ false	stdin:8: scatter: argument 2 (indices): index 1: 5 is outside 1..4
     same_numbers({1, 3}, A("float", {0 / 0, -0.0, 1e-45}):nonzero():read())
   end)
 
-  it("has no other fields than it says", function()
+  it("has only the documented fields", function()
     local a = A("int", {1, 2, 3})
     for _, x in ipairs {a, a + 1, a[{{1, 2}}], A("int", 3):sum()} do
       for key, name in pairs {shapes = "'shapes'", [true] = "boolean",
@@ -302,9 +302,9 @@ false	stdin:8: scatter: argument 2 (indices): index 1: 5 is outside 1..4
     assert.equal("array: int {2, 3} (not computed)", tostring(a + 1))
   end)
 
-  -- What an array lies in is known to lze alone: a size that a script could set
-  -- would be where a kernel writes.
-  it("shows and gives nothing of what it is made of", function()
+  -- The location of an array's elements is internal to lze: if a script could
+  -- set a size, a kernel would write beyond the array.
+  it("hides its internal fields", function()
     local a = A("float", {1, 2, 3})
     local b, c = a * 2, a[{ {1, 2} }]
     for _, x in ipairs {a, b, c, a:sum()} do
@@ -334,7 +334,7 @@ false	stdin:8: scatter: argument 2 (indices): index 1: 5 is outside 1..4
     assert.same({1, 2}, c:read())
   end)
 
-  it("is the array that it was where a function gives its first argument",
+  it("returns the same object from functions that return their first argument",
     function()
     local a = A("float", {1, 2, 3})
     local seen = {[a] = "a"}
@@ -347,7 +347,7 @@ false	stdin:8: scatter: argument 2 (indices): index 1: 5 is outside 1..4
     assert.is_nil(seen[a:reshape {3}])
   end)
 
-  it("writes only numbers that fit, and says so at the script's line",
+  it("writes only numbers that fit, and reports others at the script's line",
     function()
       local char = "char expected (an integer from -128 to 127), got "
       for _, case in ipairs {{"char", 300, char .. "integer 300"},

@@ -1,5 +1,5 @@
--- array_lazy_spec.lua - expressions: when they are computed, and what they mean
--- when their operands have been written since.
+-- array_lazy_spec.lua - expressions: when they are computed, and their values
+-- if operands are written first.
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
@@ -9,7 +9,7 @@ local inside = require "spec.support.inside"
 
 local function launches() return lze.stats().launches end
 
--- How many kernels f launches.
+-- Returns how many kernels f launches.
 local function launched(f)
   local before = launches()
   f()
@@ -18,8 +18,9 @@ end
 
 local function floats(list) return A("float", list) end
 
--- Call f(...) once for each instruction of it, before which act(...) is called
--- by a debug hook; `...` is what make gives, and check is called with k and it.
+-- Calls f(...) once for each of its instructions; a debug hook calls act(...)
+-- before that instruction. make returns the arguments `...`, and check is
+-- called with k and f's result.
 local function at_each_instruction(make, f, act, check)
   local k, ran = 0
   repeat
@@ -43,7 +44,7 @@ end
 local never = os.getenv "LZE_FUSE" == "never"
 
 describe("an expression", function()
-  it("is computed when its elements are asked for, and once", function()
+  it("is computed once, when its elements are read", function()
     local x, y = floats {1, 2, 3}, nil
     assert.equal(0, launched(function() y = (x * 2 + 1):abs() end))
     assert.equal("float", y.type)
@@ -62,8 +63,8 @@ describe("an expression", function()
     assert.same({3, 5, 7}, ((x * 2 + 1):abs()).buffer:read())
   end)
 
-  it("is known by what it is made of", function()
-    -- How many of Lua's instructions it takes to evaluate one.
+  it("is recognised by its operations", function()
+    -- Returns how many Lua instructions it takes to evaluate an expression.
     local function count(y)
       local n = 0
       debug.sethook(function() n = n + 1 end, "", 1)
@@ -79,17 +80,17 @@ describe("an expression", function()
     assert.is_true(count(x / y) < 450)
   end)
 
-  it("is right where it only resembles one before", function()
+  it("is right if it only resembles an earlier one", function()
     local function make(p, q, r) return (p * q + r):sqrt() - 1 end
     local x, y, z = floats {1, 2}, floats {3, 5}, floats {6, 6}
     for _ = 1, 3 do assert.same({2, 3}, make(x, y, z):read()) end
-    -- The same array twice, and then again two.
+    -- The same array twice, and then two arrays again.
     local square = floats {0, 5}
     for _ = 1, 3 do assert.same({1, 3}, make(x, y, square + 1):read()) end
     for _ = 1, 3 do assert.same({0, 3}, make(x, x, floats {0, 12}):read()) end
     assert.same({2, 3}, make(x, y, z):read())
     assert.same({0, 3}, make(x, x, floats {0, 12}):read())
-    -- Elements of another type, in another order, of another shape.
+    -- Elements of another type, in another order or of another shape.
     assert.same({2, 3}, make(x, y, A("int", {6, 6})):read())
     assert.same({2, 3}, make(x, A("uchar", {3, 5}), z):read())
     for _ = 1, 3 do
@@ -106,7 +107,7 @@ describe("an expression", function()
     assert.same({{2, 3}, {3, 4}}, make(x, y, floats {{6, 6}, {13, 15}}):table())
     assert.same({2, 3, 0}, make(floats {1, 2, 1}, floats {3, 5, 1},
       floats {6, 6, 0}):read())
-    -- Operands that are expressions, computed by now or not.
+    -- Operands that are expressions, already computed or not.
     local product = x * y
     local sum = product + z
     assert.same({3, 10}, product:read())
@@ -127,7 +128,7 @@ describe("an expression", function()
     end
   end)
 
-  it("raises where it is written what will not do", function()
+  it("raises errors for wrong operands at the line of the operation", function()
     local x = A.zeros {3, 4}
     local ok, err = pcall(function() return x + A.zeros {5} end)
     assert.is_false(ok)
@@ -153,7 +154,7 @@ describe("an expression", function()
     end
   end)
 
-  it("is the same kernel when its like comes again", function()
+  it("uses the same kernel when a similar expression follows", function()
     local x, y = floats {3, 6}, floats {4, 8}
     local function make() return (x * x + y * y):sqrt() - 1 end
     local first = A.stats()
@@ -173,7 +174,7 @@ describe("an expression", function()
     assert.equal(third.fused + (never and 0 or 1), fourth.fused)
   end)
 
-  it("does not pile up", function()
+  it("does not grow without bound", function()
     local x = floats {0, 0}
     for _ = 1, 3 do
       for _ = 1, 200 do
@@ -188,7 +189,7 @@ describe("an expression", function()
     assert.equal(64, sum:item())
   end)
 
-  it("means the same once its operation is known", function()
+  it("has the same value once its operation is cached", function()
     local u, m = A("uchar", {7, 3, 0}), floats {0, 2, 2}:gt(1):eval()
     local n = m:eq(0)
     for _ = 1, 2 do
@@ -232,9 +233,9 @@ describe("an expression", function()
       "sqrt: argument 1 (a): the array is closed")
   end)
 
-  -- More trees than are known at once, none of which comes again before all
-  -- are forgotten.
-  it("is right where there are many trees", function()
+  -- More trees than the cache holds. None of them comes again before all are
+  -- evicted.
+  it("is right if there are many trees", function()
     local x, y = floats {1, 2}, floats {3, 4}
     local function add(a, b) return a + b end
     local function sub(a, b) return a - b end
@@ -252,7 +253,7 @@ describe("an expression", function()
     assert.not_equal(first, inside(x + y).op)
   end)
 
-  it("is forgotten where nothing refers to it", function()
+  it("is freed when nothing refers to it", function()
     local x = floats {1, 2}
     local kept = x * 2
     local function bytes_after(rounds)
@@ -268,7 +269,7 @@ describe("an expression", function()
     assert.same({2, 4}, kept:read())
   end)
 
-  it("is right where a finalizer has it back", function()
+  it("is right if a finalizer resurrects it", function()
     local function dropped(make)
       local x, kept = floats {1, 2, 3}, {}
       local function drop()
@@ -302,7 +303,8 @@ describe("an expression", function()
     assert.same({3, 5}, e:read())
   end)
 
-  it("reads what was there among many that read something else", function()
+  it("reads the old elements of its operand among many other expressions",
+  function()
     local x, list = floats {1, 2}, {}
     for i = 1, 300 do list[i] = (i % 3 == 0 and floats {i, i} or x) + i end
     local y = list[300] * 2
@@ -330,9 +332,10 @@ describe("an expression", function()
       "fuse: argument 1 (f): function expected, got integer 3")
   end)
 
-  -- In a process of its own: the fewer objects there are, the more often
-  -- finalizers run.
-  it("is right where a finalizer computes another meanwhile", function()
+  -- In a separate process: finalizers run more often if there are fewer
+  -- objects.
+  it("is right if a finalizer computes another expression during evaluation",
+  function()
     assert.equal("0 wrong\n", process.output [[
       local A = require "lze".array
       local u, v = A("float", {1, 2, 3}), A("float", {4, 5, 6})
@@ -366,9 +369,11 @@ describe("an expression", function()
     ]])
   end)
 
-  it("is right where a debug hook evaluates a part of it meanwhile", function()
+  it("is right if a debug hook evaluates a part of it during evaluation",
+  function()
     local x, y = floats {1, 2}, floats {3, 4}
-    -- Of so many trees of an operation functions are kept, and of others none.
+    -- lze caches functions for trees of up to a certain size only; use one of
+    -- each.
     for _, times in ipairs {1, 2} do
       local function make()
         local t = x + y
@@ -392,7 +397,7 @@ describe("an expression", function()
     end
   end)
 
-  it("is right where its operand is written while it is computed for that",
+  it("is right if its operand is written while it is being computed",
   function()
     at_each_instruction(function()
       local x, z = floats {1, 2, 3}, floats {4, 5, 6}
@@ -405,8 +410,9 @@ describe("an expression", function()
     end)
   end)
 
-  it("is right where others are computed meanwhile", function()
-    -- Such as are walked through each time.
+  it("is right if other expressions are computed while it is computed",
+  function()
+    -- This expression is not cached, so its tree is walked each time.
     local function make(x, j) return x:expand {2, #x} * j + x end
     at_each_instruction(function()
       local x, g = floats {1, 2, 3}, floats {5, 6}
@@ -422,7 +428,7 @@ describe("an expression", function()
     end)
   end)
 
-  it("is right where a finalizer writes an operand meanwhile", function()
+  it("is right if a finalizer writes an operand during evaluation", function()
     assert.equal("0 wrong\n", process.output [[
       local A = require "lze".array
       local u, runs, wrong = A.ones {4}, 0, 0
@@ -446,7 +452,8 @@ describe("an expression", function()
     ]])
   end)
 
-  it("is right where a finalizer writes an operand of what is set", function()
+  it("is right if a finalizer writes an operand while it is assigned",
+  function()
     assert.equal("0 wrong\n", process.output [[
       local A = require "lze".array
       local u, t, runs, wrong = A.ones {4}, A.ones {4}, 0, 0
@@ -474,7 +481,7 @@ describe("an expression", function()
     ]])
   end)
 
-  it("is right where a finalizer writes an operand while it is compiled",
+  it("is right if a finalizer writes an operand while it is compiled",
   function()
     assert.equal("0 wrong\n", process.output [[
       local A = require "lze".array
@@ -511,7 +518,7 @@ describe("an expression", function()
     ]])
   end)
 
-  it("says how it would be computed", function()
+  it("explains how it would be computed", function()
     local x = floats {1, 2}
     for _, e in ipairs {x * 3, x + x, x:exp()} do e:eval() end
     local text = (x * 3 + x):exp():explain()
@@ -554,7 +561,7 @@ describe("an expression", function()
   end)
 end)
 
-describe("an expression of what is written later means what was there:",
+describe("an expression keeps its value after",
 function()
   local k = lze.kernel(function(i, y, x) y[i] = x[i] + 1 end)
 
@@ -619,7 +626,7 @@ function()
     end)
   end
 
-  it("a device buffer", function()
+  it("a write to a device buffer", function()
     local b = lze.buffer("float", {1, 2, 3}, {usage = "device"})
     local x = A("float", b)
     local y = x * 2
@@ -630,7 +637,7 @@ function()
     assert.same({14, 14, 14}, y:read())
   end)
 
-  it("an operand that was an expression itself", function()
+  it("a write to an operand that was an expression", function()
     local x = floats {1, 2, 3}
     local y = x * 2
     local z, others = y + 1, {y - 1, y * y}
@@ -648,7 +655,7 @@ function()
     assert.same({6, 2, 14}, z:read())
   end)
 
-  it("what is set to an operand of it", function()
+  it("an assignment to one of its operands", function()
     local x = floats {1, 2, 3}
     local a = x + 1
     local b, c = a * x, a * 2
@@ -659,7 +666,7 @@ function()
     assert.same({2, 3, 4}, a:read())
   end)
 
-  it("what each run of a plan writes", function()
+  it("each run of a plan", function()
     local x = floats {1, 2, 3}
     local plan <close> = lze.graph():fill("f", x.buffer, 9):compile()
     plan:run()
@@ -672,7 +679,7 @@ function()
     end
   end)
 
-  it("what a run writes after the callback that made it", function()
+  it("later tasks of a run if a callback of the run created it", function()
     local m <close> = lze.load "kernels/spec.spv"
     local x, made = A("int", {1, 2}), {}
     local function add(g, name) g:task(name, m.add, 2, x.buffer, 10) end
@@ -691,7 +698,7 @@ function()
     end
   end)
 
-  it("what comes after a run writes of what the run reads", function()
+  it("a write that follows a run to a buffer that the run reads", function()
     local m <close> = lze.load "kernels/spec.spv"
     local x, y = A("int", {1, 2}), lze.buffer("int", 2)
     local inside
@@ -707,7 +714,7 @@ function()
     assert.same({7, 7}, after:read())
   end)
 
-  it("what a callback writes of what its run reads", function()
+  it("a callback that writes to a buffer that its run reads", function()
     local m <close> = lze.load "kernels/spec.spv"
     local x, y = A("int", {1, 2}), lze.buffer("int", 2)
     local before = x + 1
@@ -718,8 +725,9 @@ function()
     assert.same({2, 3}, before:read())
   end)
 
-  -- Those that are there when the callback begins come after the run.
-  it("what a callback of a run writes, and what is read after the run",
+  -- An expression that exists when the callback begins reads the result of the
+  -- run.
+  it("a write in a callback or after the run",
     function()
       local m <close> = lze.load "kernels/spec.spv"
       local x, inside = A("int", {1, 2}), {}
@@ -742,7 +750,7 @@ function()
       assert.same({22, 24}, inside[2]:read())
     end)
 
-  it("what is read after a run whose callback fails", function()
+  it("a write that follows a run whose callback failed", function()
     local m <close> = lze.load "kernels/spec.spv"
     local x = A("int", {1, 2})
     local g <close> = lze.graph():task("a", m.add, 2, x.buffer, 10)
@@ -755,7 +763,7 @@ function()
     assert.same({11, 12}, after:read())
   end)
 
-  it("a view that is closed, if arrays may read by it", function()
+  it("closing a view if arrays may read through it", function()
     local b = lze.buffer("float", 8)
     local v, w = b:view(2, 3), b:view(2, 3)
     local e, f = A("float", b) + 1, A("float", v) + 1
@@ -767,7 +775,7 @@ function()
     assert.same({1, 1}, {e[2], f[1]})
   end)
 
-  it("a buffer that is closed", function()
+  it("closing the buffer of its operand", function()
     local x, y = floats {1, 2, 3}, floats {4, 5, 6}
     local z, w = x + y, (x * 2):sqrt() * 2
     assert.same({2, 3}, (function()
@@ -784,7 +792,7 @@ function()
     assert.same({8, 9}, y:read())
   end)
 
-  it("a buffer that is closed, of a part of what others have", function()
+  it("closing the buffer of a part of its operand", function()
     local x = floats {1, 2, 3}
     local part = x[{{1, 2}}]
     local before = part * 2 + x[{{2, 3}}]
@@ -810,7 +818,7 @@ function()
     assert.same({4, 7, 4}, waiting:read())
   end)
 
-  it("what it was set to", function()
+  it("being assigned to its operand", function()
     local x = floats {1, 2, 3}
     local y = x + 1
     x:set(y)
@@ -844,7 +852,7 @@ describe("x:set of an expression", function()
     assert.same({0, 1, 1}, x:read())
   end)
 
-  it("reads what it writes before that", function()
+  it("reads the old elements of the array that it writes", function()
     local x = floats {1, 2, 3, 4}
     x:set(x:flip() * 10)
     assert.same({40, 30, 20, 10}, x:read())
@@ -859,7 +867,7 @@ describe("x:set of an expression", function()
     assert.same({{4, 10}, {4, 10}}, m:table())
   end)
 
-  it("is still an expression where the launch fails", function()
+  it("leaves an expression unevaluated if the launch fails", function()
     local build = os.getenv "LZE_TEST_BUILD" or "build"
     process.with_directory(function(dir)
       process.write(dir .. "/rules", "")
@@ -896,7 +904,7 @@ describe("x:set of an expression", function()
     end)
   end)
 
-  it("asks the collector what is still needed, where that is much", function()
+  it("runs the collector if much memory may be unused", function()
     local n = 1 << 23
     collectgarbage()
     if collectgarbage "count" * 4096 > n // 2 then return end
@@ -949,7 +957,7 @@ describe("g:array", function()
     return (err:gsub("^spec/array_lazy_spec.lua:%d+: ", ""))
   end
 
-  it("computes an expression in each run, from what is there then", function()
+  it("computes an expression in each run from the current elements", function()
     local x, r = floats {1, 2, 3}, floats {10, 20, 30}
     local rows = A.zeros {2, 3}
     local g <close> = lze.graph("relax")
@@ -966,7 +974,7 @@ describe("g:array", function()
     assert.same({20.5, 41, 61.5}, kept:read())
   end)
 
-  it("goes from columns to another one", function()
+  it("computes one column from other columns", function()
     local x = floats {{1, 2, 3}, {4, 5, 6}}
     local g <close> = lze.graph("columns")
     g:array("sum", x[{{}, 2}], x[{{}, 1}] + x[{{}, 3}])
@@ -975,7 +983,7 @@ describe("g:array", function()
     assert.same({{1, 4, 3}, {4, 10, 6}}, x:table())
   end)
 
-  it("refuses what a task cannot do", function()
+  it("refuses an expression that a task cannot compute", function()
     local x = floats {1, 2, 3}
     assert.equal("g:array: the expression may read elements of dst in other " ..
       "places than it writes", misuse("t", x, x:flip() + 1))
@@ -995,8 +1003,9 @@ describe("g:array", function()
   end)
 end)
 
-describe("builds:", function()
-  -- How many modules a script compiles, and how many it takes from the cache.
+describe("lze compiles", function()
+  -- Returns how many modules a script compiles, and how many it takes from the
+  -- cache.
   local function builds(script, dir, words)
     local env = {LZE_LOG = "builds", XDG_CACHE_HOME = dir .. "/xdg",
       POCL_CACHE_DIR = dir .. "/pocl"}
@@ -1012,7 +1021,7 @@ describe("builds:", function()
     return compiled, all - compiled
   end
 
-  it("one for an expression that is new, none in the next process", function()
+  it("each new expression once, and nothing in the next process", function()
     process.with_directory(function(dir)
       os.execute(("mkdir '%s/xdg' '%s/pocl'"):format(dir, dir))
       local script = [[
@@ -1027,7 +1036,7 @@ describe("builds:", function()
       local again, kept = builds(script, dir, words)
       assert.equal(0, again)
       assert.equal(2, kept)
-      -- Other sizes and numbers are no other kernels.
+      -- Other sizes and numbers need no new kernels.
       assert.equal(0, (builds([[
         x, y = A.zeros {70000}:set(3), A.zeros {70000}:set(4)
         assert(((x * x + y * y):sqrt() - 7 / x):floor()[7000] == 2)
@@ -1035,7 +1044,7 @@ describe("builds:", function()
     end)
   end)
 
-  it("one for each operation, after some kernels that it is in", function()
+  it("each operation once, after several kernels that contain it", function()
     process.with_directory(function(dir)
       os.execute(("mkdir '%s/xdg' '%s/pocl'"):format(dir, dir))
       assert.equal(5, (builds([[
@@ -1054,7 +1063,7 @@ describe("builds:", function()
 end)
 
 describe("an operation", function()
-  it("is there after a hook has ended its first use", function()
+  it("works after a debug hook has aborted its first use", function()
     assert.equal("true\n", process.output [[
       local A = require "lze".array
       local n, broken = 0, nil
@@ -1095,7 +1104,7 @@ describe("LZE_FUSE", function()
       assert.equal(n .. "\n", process.output(script, {env = {LZE_FUSE = word}}))
     end)
   end
-  it("knows no other words", function()
+  it("refuses any other word", function()
     assert.matches("LZE_FUSE=now: auto, always or never expected",
       process.run("print(require 'lze'.array)",
         {env = {LZE_FUSE = "now"}}).output)

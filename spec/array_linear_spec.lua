@@ -17,7 +17,7 @@ local all = {"char", "uchar", "short", "ushort", "int", "uint", "long", "ulong",
 if lze.device().fp64 then all[#all + 1] = "double" end
 local widest = all[#all]
 
--- Small whole numbers, of which every type has the products exactly.
+-- Small whole numbers, whose products are exact in every type.
 local function numbers(kind, shape)
   local n = 1
   for _, size in ipairs(shape) do n = n * size end
@@ -56,9 +56,9 @@ describe("mm", function()
       A.ones({1, 2}, {type = "int"}):mm(A.ones({2, 1}, {type = widest})).type)
   end)
 
-  it("has the same bits by groups on a GPU", function()
-    -- Around a tile of 64 x 64 and 16 indices; operands in any order, and one
-    -- for all matrices of the other.
+  it("gives the same bits with a GPU's work-groups", function()
+    -- Sizes around a tile of 64 x 64 and 16 indices; operands in any order, and
+    -- one for all matrices of the other.
     local script = [[
       local lze = require "lze"
       local A = lze.array
@@ -95,7 +95,7 @@ describe("mm", function()
     assert.equal(bits(false), bits "1")
   end)
 
-  it("multiplies around the sizes of a tile", function()
+  it("multiplies matrices of sizes near a tile's", function()
     for _, s in ipairs {{1, 1, 1}, {4, 1, 16}, {3, 2, 15}, {5, 3, 17},
                         {8, 4, 32}, {1, 40, 33}, {33, 7, 1}, {12, 64, 48}} do
       local x = numbers("float", {s[1], s[2]})
@@ -137,7 +137,7 @@ describe("mm", function()
     assert.same(several[3]:t():mm(several[3]):table(), w[3]:table())
   end)
 
-  it("sums in the order of the indices, with each product not rounded",
+  it("sums in index order without rounding the products",
     function()
       if not lze.device().fp64 then
         return pending "the device has no double"
@@ -159,7 +159,7 @@ describe("mm", function()
     end)
 
   -- Ones that are added one by one to a float of 2^24 are all lost.
-  it("adds up floats in blocks, as mv, trace and conv1d do", function()
+  it("adds up floats in blocks, as do mv, trace and conv1d", function()
     local n = 2048
     local large = A.ones {n}
     large[1] = 2.0^24
@@ -178,14 +178,14 @@ describe("mm", function()
     end
   end)
 
-  it("has results without elements, and of sums without any", function()
+  it("gives results without elements, and sums of no elements", function()
     assert.same({0, 3}, A.zeros{0, 2}:mm(A.zeros{2, 3}).shape)
     assert.same({2, 0}, A.zeros{2, 2}:mm(A.zeros{2, 0}).shape)
     assert.same({{0, 0, 0}, {0, 0, 0}}, A.ones{2, 0}:mm(A.ones{0, 3}):table())
     assert.same({0, 2, 2}, A.zeros{0, 2, 2}:mm(A.zeros{2, 2}).shape)
   end)
 
-  it("says what does not fit", function()
+  it("reports shapes that do not fit", function()
     local x = A.zeros{3, 4}
     assert.equal("mm: shapes {3, 4} and {5, 6} do not fit (4 columns, 5 rows)",
       said(x.mm, x, A.zeros{5, 6}))
@@ -218,7 +218,7 @@ describe("mv", function()
     end
   end)
 
-  it("reads views, and has sums without elements", function()
+  it("reads views, and gives sums of no elements", function()
     local x = numbers("float", {6, 4})
     local y = A("float", {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12})
     local a, b = x:t():table(), y[{{12, 2, -2}}]:read()
@@ -232,7 +232,7 @@ describe("mv", function()
     assert.same({}, A.zeros{0, 2}:mv(A.zeros{2}):read())
   end)
 
-  it("says what does not fit", function()
+  it("reports shapes that do not fit", function()
     local x = A.zeros{3, 4}
     assert.equal("mv: shapes {3, 4} and {3} do not fit (4 columns, 3 elements)",
       said(x.mv, x, A.zeros{3}))
@@ -244,7 +244,7 @@ describe("mv", function()
 end)
 
 describe("outer", function()
-  it("multiplies all with all", function()
+  it("multiplies every element of one by every element of the other", function()
     local x, y = A("int", {1, 2, 3}), A("float", {4, 5})
     local z = x:outer(y)
     assert.equal("float", z.type)
@@ -291,7 +291,7 @@ describe("tril and triu", function()
     return out
   end
 
-  it("keep what is on one side of a diagonal", function()
+  it("keep the elements on one side of a diagonal", function()
     for _, kind in ipairs(all) do
       local x = A(kind, {{1, 2, 3, 4}, {5, 6, 7, 8}, {9, 10, 11, 12}})
       assert.equal(kind, x:tril().type)

@@ -1,4 +1,4 @@
--- array_map_spec.lua - functions of a script, element by element.
+-- array_map_spec.lua - a script's functions, applied element by element.
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
@@ -12,7 +12,7 @@ local function message(...)
 end
 
 describe("A.map", function()
-  it("gives f of the elements of arrays and of numbers", function()
+  it("applies f to the elements of arrays and to numbers", function()
     local x, y = A("int", {{1, 2, 3}, {4, 5, 6}}), A("int", {100, 200, 300})
     local function f(a, b, c) return a * c + b end
     local r = A.map(f, x, y, 10)
@@ -24,7 +24,7 @@ describe("A.map", function()
       A.map(f, x:flip(), y:flip(), 10):table())
   end)
 
-  it("has a type that f's results fit", function()
+  it("has a type that fits f's results", function()
     local x = A("short", {1, 2, 3})
     local halves = A.map(function(a) return a / 2 end, x)
     assert.same({"float", {0.5, 1.0, 1.5}}, {halves.type, halves:table()})
@@ -36,7 +36,7 @@ describe("A.map", function()
     assert.equal("float", A.map(function(a, b) return a + b end, x, 1.5).type)
   end)
 
-  it("reads what f captures at each call", function()
+  it("reads captured values at each call", function()
     local x, k = A("float", {1, 2}), 3
     local function f(a) return a * k end
     assert.same({3.0, 6.0}, A.map(f, x):table())
@@ -44,7 +44,8 @@ describe("A.map", function()
     assert.same({5.0, 10.0}, A.map(f, x):table())
   end)
 
-  it("asks again what f gives when what it captures has changed", function()
+  it("determines f's result type again if a captured value has changed",
+  function()
     local x, k = A("int", {1, 2}), 3
     local function f(a) return k and a * k end
     assert.same({"int", {3, 6}}, {A.map(f, x).type, A.map(f, x):read()})
@@ -61,13 +62,13 @@ describe("A.map", function()
     assert.same({1, 4}, A.map(math.abs, A("int", {1, -4})):read())
   end)
 
-  it("takes empty arrays and those without dimensions", function()
+  it("takes empty arrays and arrays without dimensions", function()
     local function f(a) return a + 1 end
     assert.same({0, 3}, A.map(f, A.zeros {0, 3}).shape)
     assert.equal(2.0, A.map(f, A.ones {}):item())
   end)
 
-  it("says what is wrong", function()
+  it("reports unusable functions and arguments", function()
     local x = A("int", {1, 2})
     local line = debug.getinfo(1, "l").currentline + 1
     local said = message(A.map, function(a) return a .. "" end, x)

@@ -1,4 +1,4 @@
--- array_order_spec.lua - arrays: sorting and what follows from it, against
+-- array_order_spec.lua - arrays: sorting and related functions, compared with
 -- plain Lua loops.
 -- SPDX-License-Identifier: MIT
 
@@ -11,7 +11,7 @@ local kinds = {"char", "uchar", "short", "ushort", "int", "uint", "long",
   "ulong", "half", "bfloat16", "float"}
 local fp64 = lze.device().fp64
 if fp64 then kinds[#kinds + 1] = "double" end
--- Kernels that are compiled for each type are tried with some.
+-- Kernels that are compiled for each type are tested with some types only.
 local some = {"char", "uint", "ulong", "half", "bfloat16", "float"}
 local wide = fp64 and "double" or "float"
 if fp64 then some[#some + 1] = "double" end
@@ -24,7 +24,7 @@ local function said(f, ...)
   return (tostring(err):gsub("^%S*array_order_spec.lua:%d+: ", ""))
 end
 
--- Numbers of a type, many of them several times, extreme ones among them.
+-- Returns numbers of a type, including duplicates and extreme values.
 local function numbers(kind, n)
   local special = {nan, inf, -inf, 0.0, -0.0, 1.5, -1.5, -nan}
   local ends = {char = {-128, 127}, uchar = {0, 255}, short = {-32768, 32767},
@@ -44,7 +44,7 @@ local function numbers(kind, n)
   return list
 end
 
--- What comes before what, of equal ones the first.
+-- Returns the comparison function of a stable sort.
 local function comes_before(kind, descending)
   return function(x, y)
     if x ~= x or y ~= y then return x == x end
@@ -54,7 +54,7 @@ local function comes_before(kind, descending)
   end
 end
 
--- The indices of a list in their order.
+-- Returns the indices of a list in sorted order.
 local function order(list, before)
   local places = {}
   for i = 1, #list do places[i] = i end
@@ -73,7 +73,7 @@ local function pick(list, places)
   return picked
 end
 
--- Equal to the sign of 0; NaN is NaN.
+-- Compares including the sign of 0; NaN equals NaN.
 local function same_numbers(expected, got)
   assert.equal(#expected, #got)
   for i, v in ipairs(expected) do
@@ -84,7 +84,7 @@ local function same_numbers(expected, got)
   end
 end
 
--- The lines of an array along a dimension: lists of places among its elements.
+-- Returns the lines of an array along a dimension, as lists of element indices.
 local function lines(shape, d)
   local inner, outer = 1, 1
   for e = 1, d - 1 do outer = outer * shape[e] end
@@ -102,7 +102,7 @@ local function lines(shape, d)
   return all
 end
 
--- Whether a was sorted along d.
+-- Checks that a is sorted correctly along d.
 local function check_sorted(a, d, descending)
   local list, shape = a:read(), a.shape
   local values, places = {}, {}
@@ -148,17 +148,17 @@ describe("lze.array", function()
       check_sorted(a, 2)
       check_sorted(a:t(), 1, true)
     end
-    -- Several pieces and passes, none that could be left out.
+    -- Several pieces and passes, none of which can be skipped.
     local wide = {}
     for i = 1, 20000 do wide[i] = math.random(0) end
     check_sorted(A("long", wide), 1)
     check_sorted(A("ulong", wide), 1)
-    -- All equal: nothing would have to be moved.
+    -- All equal: nothing needs to move.
     check_sorted(A("int", 5000):fill(3), 1)
     check_sorted(A("float", 5000):fill(nan), 1)
   end)
 
-  it("merges rows that are longer than what a work-item writes", function()
+  it("merges rows that are longer than a work-item's share", function()
     local list = {}
     for i = 1, 13000 do list[i] = math.random(500) end
     local by = function(x, y) return x % 100 < y % 100 end
@@ -168,7 +168,8 @@ describe("lze.array", function()
     same_numbers(order(list, by), at:read())
   end)
 
-  it("sorts views, broadcast ones, empty and single ones", function()
+  it("sorts views, broadcast arrays, and empty and single-element arrays",
+  function()
     local a = A("float", numbers("float", 120)):reshape {4, 5, 6}
     local v = a[{ {-1, 1, -1}, {2, 4}, {6, 1, -2} }]
     for d = 1, 3 do check_sorted(v, d) end
@@ -191,7 +192,7 @@ describe("lze.array", function()
     assert.are_not.equal(x.shape, x:sort().shape)
   end)
 
-  it("sorts by functions of the program's", function()
+  it("sorts by the program's functions", function()
     for _, kind in ipairs {"ulong", "half", "float"} do
       local list = {}
       for i = 1, 300 do list[i] = math.random(0, 100) end
@@ -218,7 +219,8 @@ describe("lze.array", function()
       {by = function(p, q) return {p} < {q} end}))
   end)
 
-  it("refuses functions that do not say which comes first", function()
+  it("refuses functions that do not return which element comes first",
+  function()
     local expected = ": argument 2 (options): by: a function that gives true "
       .. "or false expected, it gives "
     for what, by in pairs {
@@ -243,7 +245,7 @@ describe("lze.array", function()
     end
   end)
 
-  it("puts NaN where the program's function says", function()
+  it("puts NaN as the program's function orders it", function()
     local x = A("float", {3, 0 / 0, 1, 0 / 0, 2})
     assert.same({3, 5, 1, 2, 4}, x:argsort {by = function(p, q)
       return p < q or p == p and q ~= q
@@ -253,7 +255,7 @@ describe("lze.array", function()
     end}:read())
   end)
 
-  it("gives the largest and the smallest", function()
+  it("returns the largest and the smallest elements", function()
     for _, kind in ipairs(kinds) do
       local list = numbers(kind, 60)
       local a = A(kind, list):reshape {3, 20}
@@ -282,7 +284,7 @@ describe("lze.array", function()
       said(x.topk, x, 1, {largest = 1}))
   end)
 
-  it("gives each element once, and how often it is there", function()
+  it("returns each distinct element, and its count", function()
     for _, kind in ipairs(some) do
       for _, n in ipairs {1, 60, 5000} do
         local list = numbers(kind, n)
@@ -313,7 +315,7 @@ describe("lze.array", function()
       said(x.unique, x, {count = true}))
   end)
 
-  it("finds places among what is sorted", function()
+  it("finds insertion places in sorted elements", function()
     for _, kind in ipairs(some) do
       local before = comes_before(kind)
       local list = numbers(kind, 70)
@@ -362,7 +364,7 @@ describe("lze.array", function()
       .. "use :to", said(A.searchsorted, A("long", 1), A("ulong", 1)))
   end)
 
-  it("counts what is in bins", function()
+  it("counts the elements of each bin", function()
     local function check(a, bins, o)
       local counts, edges = a:histogram(bins, o)
       assert.equal("long", counts.type)
@@ -410,7 +412,7 @@ describe("lze.array", function()
     check(A("float", list), 13)
     check(A("float", list), 10, {low = 0.1})
     check(A("float", list), 10, {high = 0.7})
-    for bins = 1, 40 do -- of which many have elements at their edges
+    for bins = 1, 40 do -- many of these have elements at their edges
       for _, kind in ipairs {"float", wide} do
         local x = A.linspace(0, 1, 61, {type = kind})
         check(x, bins)
@@ -462,7 +464,7 @@ describe("lze.array", function()
     end
   end)
 
-  it("filters by functions of the program's", function()
+  it("filters by the program's functions", function()
     local limit = 5
     local above = function(v) return v > limit end
     for _, kind in ipairs {"short", "ulong", "half", "float"} do
@@ -492,7 +494,7 @@ describe("lze.array", function()
       said(A.filter, function(v) return #{v} == 1 end, x))
   end)
 
-  it("names arguments and options that sorting does not have", function()
+  it("names unknown options and wrong arguments", function()
     local x = A("float", {{1, 2}, {3, 4}})
     assert.equal("sort: argument 1 (a): array expected, got nil", said(A.sort))
     assert.equal("sort: argument 2 (options): unknown option reverse; there "

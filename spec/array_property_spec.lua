@@ -1,11 +1,10 @@
--- array_property_spec.lua - operations of arrays against plain Lua loops.
+-- array_property_spec.lua - array operations, compared with plain Lua loops.
 -- SPDX-License-Identifier: MIT
 --
--- Every case is made from a seed and a size, so that one that fails is tried
--- again with smaller sizes: what is told is the smallest.
--- LZE_ARRAY_CASES=n runs n cases of each kind and 25 n programs in place of
--- the usual number, each of which may compile a kernel; LZE_ARRAY_SEED=n makes
--- other ones.
+-- A seed and a size determine every case. If a case fails, it is tried again
+-- with smaller sizes, and the smallest failing one is reported.
+-- LZE_ARRAY_CASES=n runs n cases of each kind and 25 n programs instead of the
+-- usual number; each may compile a kernel. LZE_ARRAY_SEED=n makes other cases.
 
 local lze = require "lze"
 local model = require "spec.support.array_model"
@@ -25,7 +24,7 @@ local kinds = table.move(floats, 1, #floats, #integers + 1,
 local random = math.random
 local function pick(list) return list[random(#list)] end
 
--- How far a result that is not exact may be off.
+-- The tolerance of inexact results.
 local tolerance = {half = 2e-3, bfloat16 = 1.6e-2, float = 1e-5,
   double = 1e-12}
 
@@ -38,7 +37,7 @@ local function text(list)
   return "{" .. table.concat(parts, ", ") .. "}"
 end
 
--- What differs between an array and a model, or nil.
+-- Returns the difference between an array and a model, or nil.
 local function difference(a, m, exact)
   if a.type ~= m.type then
     return ("type %s, not %s"):format(a.type, m.type)
@@ -63,8 +62,8 @@ local function difference(a, m, exact)
   end
 end
 
--- Run make(size) for many seeds; it returns what was done in words, an array or
--- a function that gives one, a model, and whether bits must agree.
+-- Runs make(size) for many seeds. make returns a description, an array or a
+-- function that returns one, a model, and whether bits must agree.
 local function property(count, make)
   for seed = first_seed, first_seed + count - 1 do
     local function try(size)
@@ -100,9 +99,9 @@ local extremes = {
 }
 local specials = {0 / 0, 1 / 0, -1 / 0, -0.0}
 
--- A value of a type: small, and of reals a multiple of 1/4, so that sums are
--- exact; with `wild` now and then one at an end of the range.  Those of ulong
--- are often from 2^63 on.
+-- Returns a small value of a type. Reals are multiples of 1/4, so sums are
+-- exact. With `wild`, some values are at the ends of the range. Values of ulong
+-- are often 2^63 or more.
 local function value(kind, wild)
   if kind == "ulong" and random(3) == 1 then
     return random(4) == 1 and pick(extremes.ulong) or random(0)
@@ -123,8 +122,8 @@ local function shape_of(size, least)
   return shape
 end
 
--- An array of a type and shape and its model: contiguous, or a view with steps
--- and other orders of dimensions.
+-- Returns an array of a type and shape, and its model. The array is contiguous
+-- or a view with steps and permuted dimensions.
 local function pair(kind, shape, wild, draw)
   local rank, order, back = #shape, {}, {}
   for d = 1, rank do order[d] = d end
@@ -164,7 +163,7 @@ local function pair(kind, shape, wild, draw)
   return a, m
 end
 
--- Another shape that broadcasts with one.
+-- Returns another shape that broadcasts with `shape`.
 local function partner(shape)
   local other, skip = {}, random(0, #shape)
   for d = skip + 1, #shape do
@@ -223,12 +222,12 @@ local function sorted(t)
 end
 local operator_names, comparison_names = sorted(operators), sorted(comparisons)
 
--- What a type is computed in.
+-- Returns the type in which a type is computed.
 local function wide(kind)
   return (kind == "half" or kind == "bfloat16") and "float" or kind
 end
 
--- What differs for elements of ulong.
+-- The functions that differ for elements of ulong.
 local unsigned = {
   [floor_divide] = function(x, y) return (model.divide(x, y)) end,
   [modulo] = function(x, y) return select(2, model.divide(x, y)) end,
@@ -236,7 +235,7 @@ local unsigned = {
   [smaller] = function(x, y) return math.ult(y, x) and y or x end,
 }
 
--- The model of a binary operation of two models of one shape.
+-- Returns the model of a binary operation on two models of one shape.
 local function binary(kind, f, m, n)
   local in_kind = wide(kind)
   f = kind == "ulong" and unsigned[f] or f
@@ -259,7 +258,7 @@ local function operate(name, a, b)
   return a ~ b
 end
 
--- Two types that have a result in common, for an operation.
+-- Returns two types that have a common result type for an operation.
 local function two_kinds(whole)
   local from = whole and integers or kinds
   local k, l
@@ -267,13 +266,13 @@ local function two_kinds(whole)
   return k, l
 end
 
-describe("arrays, against plain Lua:", function()
+describe("arrays, compared with plain Lua:", function()
   for _, name in ipairs(operator_names) do
     it("a " .. name .. " b", function()
       property(cases, function(size)
         local k, l = two_kinds(whole_only[name])
         local shape = shape_of(size)
-        -- // and % differ from C only in what is exact here.
+        -- // and % differ from C only for values that are exact here.
         local wild = name ~= "//" and name ~= "%"
         local a, m = pair(k, shape, wild)
         local b, n = pair(l, partner(shape), wild)
@@ -333,8 +332,8 @@ describe("arrays, against plain Lua:", function()
     end)
   end
 
-  -- Functions of one real: the values that they are given, and what they give;
-  -- `exact` where every device gives the same.
+  -- Functions of one real: their arguments and results. `exact` if every device
+  -- gives the same result.
   local any = function() return random(-16, 16) / 4 end
   local positive = function() return random(1, 32) / 4 end
   local unit = function() return random(-8, 8) / 8 end
@@ -441,7 +440,7 @@ describe("arrays, against plain Lua:", function()
   it("a:to(type)", function()
     property(4 * cases, function(size)
       local k, l, shape = pick(kinds), pick(kinds), shape_of(size)
-      -- What does not fit is the device's own.
+      -- Only values that fit: others are converted as the device likes.
       local a, m = pair(k, shape, false, function(kind)
         local v = random(0, 100)
         if kind == "ulong" and (l == kind or model.is_real(l)) then
@@ -555,7 +554,8 @@ local function real_kind(kind)
 end
 local function always(kind) return function() return kind end end
 
--- The model of a reduction or scan of ulong, where f is that of others.
+-- Returns the model of a reduction or scan of ulong; f is the model for other
+-- types.
 local function of_ulong(name, f, kind_of)
   if kind_of == real_kind then
     return function(list) return f(model.reals(list)) end
@@ -567,7 +567,7 @@ local function of_ulong(name, f, kind_of)
   return function(list) return flip(flipped(list)) end
 end
 
--- {the result's type, f, whether bits agree, whether nothing has a result}
+-- {result type, f, whether bits agree, whether an empty array has a result}
 local reductions = {
   sum = {sum_kind, fold(add, 0), true, true},
   prod = {sum_kind, fold(times, 1), true, true, function(kind)
@@ -596,7 +596,7 @@ local reductions = {
   end, false, true},
 }
 
-describe("reductions of arrays, against plain Lua:", function()
+describe("reductions of arrays, compared with plain Lua:", function()
   for _, name in ipairs(sorted(reductions)) do
     it(name, function()
       if not A.sum then return pending(name) end
@@ -635,7 +635,7 @@ describe("reductions of arrays, against plain Lua:", function()
     end)
   end
 
-  it("min and max of what is not a number", function()
+  it("min and max of NaN", function()
     if not A.sum then return pending "reductions" end
     for _, name in ipairs {"min", "max"} do
       for n = 1, 40 do
@@ -669,7 +669,7 @@ local scans = {
   cummax = {same_kind, running(math.max)},
 }
 
-describe("scans of arrays, against plain Lua:", function()
+describe("scans of arrays, compared with plain Lua:", function()
   for _, name in ipairs(sorted(scans)) do
     it(name, function()
       if not A[name] then return pending(name) end
@@ -696,7 +696,8 @@ end)
 -- Types -----------------------------------------------------------------------
 
 describe("the types of results", function()
-  -- A kernel is made of a quarter of the pairs, each type on either side.
+  -- Only a quarter of the pairs compile a kernel, with each type on either
+  -- side.
   it("follow one table for every pair", function()
     for i, k in ipairs(kinds) do
       for j, l in ipairs(kinds) do
@@ -725,9 +726,9 @@ end)
 
 -- Programs --------------------------------------------------------------------
 
--- A program is a list of steps on a few places, each of which has an array and
--- its model, which is evaluated at once.  What a step cannot do is left out, so
--- that any part of a program is a program.
+-- A program is a list of steps on a few places. Each place holds an array and
+-- its model, which is evaluated immediately. Steps that cannot be done are
+-- skipped, so any part of a program is a program.
 local places = 5
 
 local function step_new(p, s)
@@ -862,7 +863,7 @@ local function describe_step(s)
   return "{" .. table.concat(parts, ", ") .. "}"
 end
 
--- Run a program; what is wrong, or nil.
+-- Runs a program. Returns the failure, or nil.
 local function run(program)
   local p = {}
   local ok, said = pcall(function()
@@ -895,7 +896,7 @@ local function random_program(kind)
   return program
 end
 
--- The fewest steps that still go wrong.
+-- Returns the fewest steps that still fail.
 local function shrink(program)
   local i = 1
   while i <= #program do
@@ -906,7 +907,7 @@ local function shrink(program)
   return program
 end
 
--- Trees of operations, which `each` is called with all results of.
+-- Returns a random tree of operations; calls `each` with every result.
 local unaries = {"neg", "abs", "sign", "floor", "ceil", "round", "trunc",
   "sqrt", "exp", "tanh", "isnan"}
 local binaries = {"+", "-", "*", "/", "//", "%"}
@@ -929,7 +930,7 @@ local function random_tree(leaves, depth, each)
 end
 
 describe("an expression", function()
-  it("has the same bits by one kernel and by one for each operation",
+  it("has the same bits in one kernel and in one kernel per operation",
   function()
     for seed = first_seed, first_seed + cases - 1 do
       local results = {}
@@ -937,7 +938,7 @@ describe("an expression", function()
         math.randomseed(seed)
         local leaves = {}
         for k = 1, 3 do leaves[k] = pair(pick(kinds), {2, 3}, true) end
-        -- ulong has no type in common with some.
+        -- ulong has no common type with some types.
         local ok, a = pcall(tree, leaves, random(2, 4), each)
         if not ok then return {a:match "no type" or a} end
         return {a.type, a:explain(), table.unpack(a:read())}
@@ -957,8 +958,8 @@ describe("an expression", function()
   end)
 end)
 
--- Expressions of x, of type s, and y, of type t, and what one element is in
--- plain Lua: its type, and its value for elements v and w.
+-- Expressions of x, of type s, and y, of type t. Each has a model of one
+-- element in plain Lua: its type, and its value for elements v and w.
 local of_two_types = {
   {"x:to(t):to(s)", function(x, y) return x:to(y.type):to(x.type) end,
     function(s, t, v)
@@ -989,8 +990,8 @@ describe("an expression of arrays of two types", function()
     end
     return model.new(kind, {#list}, list)
   end
-  -- Every pair of types has one of the expressions; more cases, more of them.
-  it("rounds each result to its type, by one kernel too", function()
+  -- Every pair of types tests one expression; more cases test more of them.
+  it("rounds each result to its type, in one kernel too", function()
     local turn = first_seed
     for _, s in ipairs(kinds) do
       for _, t in ipairs(kinds) do
@@ -1011,14 +1012,14 @@ describe("an expression of arrays of two types", function()
           end
         end
       end
-      turn = turn + 1 -- so that a type has not the same expression each time
+      turn = turn + 1 -- so that a type does not always have the same expression
     end
   end)
 end)
 
 describe("random programs of arrays", function()
   for _, kind in ipairs {"int", "float", "long"} do
-    it("do what one does that is evaluated at once: " .. kind, function()
+    it("give the results of immediate evaluation: " .. kind, function()
       for seed = first_seed, first_seed + 25 * cases - 1 do
         math.randomseed(seed)
         local program = random_program(kind)

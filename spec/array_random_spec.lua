@@ -33,7 +33,7 @@ describe("random arrays", function()
     local z = A.rand({4}, {type = "half"}):read()
     assert.equal((words[1] >> 21) * 2.0 ^ -11, z[1])
     A.seed(0)
-    -- The span is a power of two: the upper bits of the first two words.
+    -- The span is a power of two, so it uses the upper bits of the words.
     assert.same({words[1] >> 28, words[3] >> 28},
       A.randint({2}, 0, 15, {type = "uchar"}):read())
   end)
@@ -67,7 +67,7 @@ describe("random arrays", function()
     end
   end)
 
-  it("are normal by Box and Muller", function()
+  it("are normal by the Box-Muller transform", function()
     local x = fp64 and A.randn({2000}, {type = "double"}):read() or {}
     for i = 1, #x, 2 do
       local a, b, c, d = random(0, i // 2)
@@ -93,7 +93,7 @@ describe("random arrays", function()
       2.0 ^ -24)) * math.cos((b >> 8) * 2.0 ^ -24 * 2 * math.pi)) < 1e-5)
   end)
 
-  it("are integers of a range, both ends among them", function()
+  it("are integers of a range, including both ends", function()
     local count = {}
     for _, v in ipairs(A.randint({6000}, -2, 3):read()) do
       assert.equal("integer", math.type(v))
@@ -114,7 +114,7 @@ describe("random arrays", function()
     end
   end)
 
-  it("are integers of 64 bits by the upper half of a product", function()
+  it("are 64-bit integers from the upper half of a product", function()
     local low, high = math.mininteger, math.maxinteger
     local a, b = random(0, 0)
     assert.equal(low + (a << 32 | b), A.randint({1}, low, high)[1] + low)
@@ -124,20 +124,20 @@ describe("random arrays", function()
       local words = {random(3, (i - 1) // 2)}
       local j = (i - 1) % 2 * 2
       local w = words[j + 1] << 32 | words[j + 2]
-      -- w * 3 * 2^61 / 2^64 = w * 3 / 8, of w without a sign.
+      -- w * 3 * 2^61 / 2^64 = w * 3 / 8, with w unsigned.
       local q, r = w >> 3, w & 7
       assert.equal(low + q * 3 + r * 3 // 8, v)
     end
   end)
 
-  it("may be empty, and have no dimensions", function()
+  it("may be empty or have no dimensions", function()
     assert.same({}, A.rand{0, 3}:read())
     assert.same({}, A.randint({0}, 1, 2):read())
     assert.same({}, A.randn({}).shape)
     assert.equal(5, A.randint({}, 5, 5):item())
   end)
 
-  it("say which argument is wrong", function()
+  it("report the wrong argument", function()
     assert.equal("rand: argument 1 (shape): a table of sizes expected, got nil",
       said(A.rand))
     assert.equal("randn: argument 2 (options): type: half, bfloat16, float or "

@@ -26,7 +26,7 @@ local function same(expected, got, tolerance, what)
   end
 end
 
--- The reductions in plain Lua, of a list.
+-- The reductions of a list in plain Lua.
 local plain = {}
 function plain.sum(t)
   local s = 0
@@ -84,8 +84,8 @@ local real = {half = 2e-3, bfloat16 = 2e-2, float = 2e-6, double = 1e-14}
 local small = {argmin = true, argmax = true, all = true, any = true,
   count = true, min = true, max = true}
 
--- What is compared of all types; of others two stand for all, and of these two
--- alone each dimension is reduced, as every one is a kernel.
+-- These reductions are tested with all types; the others with two types only.
+-- Only these two types reduce each dimension, because each compiles a kernel.
 local thorough = {sum = true, max = true, cumsum = true}
 local stands = {int = true, half = true}
 
@@ -107,8 +107,8 @@ local function result_of(name, kind)
   return real[kind] and kind or "float"
 end
 
--- The lists along a dimension of an array, in the order of the results, by its
--- indices alone.
+-- Returns the lists along a dimension of an array, in the order of the results.
+-- It only indexes the array.
 local function lists_of(a, dim)
   local lists = {}
   local function walk(index, d)
@@ -135,7 +135,7 @@ local function lists_of(a, dim)
   return lists
 end
 
--- Compare a reduction of an array with plain Lua, whole and of each dimension.
+-- Compares a reduction with plain Lua, for the whole array and each dimension.
 local function compare(name, a, tolerance)
   local what = ("%s of %s"):format(name, a.type)
   local whole = A[name](a)
@@ -153,7 +153,7 @@ local function compare(name, a, tolerance)
   end
 end
 
--- Small numbers, some equal, some 0, none of which overflow in a product.
+-- Returns small numbers, some equal, some 0. Their products do not overflow.
 local function numbers(n, kind)
   local t = {}
   for i = 1, n do
@@ -178,7 +178,7 @@ describe("a reduction of an array", function()
     end)
   end
 
-  it("is of any rank, and of views", function()
+  it("reduces arrays of any rank, and views", function()
     local x = A("int", numbers(2 * 3 * 4 * 5, "int"), {2, 3, 4, 5})
     for _, name in ipairs {"sum", "argmin"} do
       compare(name, x)
@@ -204,7 +204,7 @@ describe("a reduction of an array", function()
     assert.is_true(inside(x:gt(3):max()).mask)
   end)
 
-  it("is of many elements, and near the sum", function()
+  it("reduces many elements, with accurate sums", function()
     for _, n in ipairs {511, 512, 4095, 4096, 4097, 100003, 300000} do
       local x = A.arange(n)
       assert.equal(n * (n + 1) // 2, x:sum():item())
@@ -219,7 +219,7 @@ describe("a reduction of an array", function()
     local n = 1 << 20
     local sum = A.full({n}, 0.1):sum():item()
     same(n * A.full({}, 0.1):item(), sum, 1e-6, "sum")
-    -- So are few and many columns, and few and many rows.
+    -- Few and many columns, and few and many rows.
     local x = A("float", A.arange(70000)) % 1000
     for _, shape in ipairs {{2, 35000}, {35000, 2}, {100, 700}, {7, 100, 100}}
     do
@@ -240,7 +240,7 @@ describe("a reduction of an array", function()
     end
   end)
 
-  it("takes the first of equals, NaN before all", function()
+  it("takes the first of equal elements, and NaN before all others", function()
     local nan = 0 / 0
     local x = A("float", {1, 3, 3, -2, -2})
     assert.equal(2, x:argmax():item())
@@ -264,7 +264,7 @@ describe("a reduction of an array", function()
     assert.equal(1, A.full({3}, math.huge):argmin():item())
   end)
 
-  it("compares ulong without a sign, and sums modulo 2^64", function()
+  it("compares ulong as unsigned, and sums modulo 2^64", function()
     local x = A("ulong", {5, -1, 7, math.mininteger})
     assert.equal(-1, x:max():item())
     assert.equal(5, x:min():item())
@@ -273,7 +273,7 @@ describe("a reduction of an array", function()
     assert.equal(math.mininteger + 11, x:sum():item())
     assert.equal("long", x:sum().type)
     same((2.0 ^ 64 + 2.0 ^ 63 + 11) / 4, x:mean():item(), 1e-6, "mean")
-    -- The squares of these are no floats.
+    -- The square of this number is too large for float.
     if lze.device().fp64 then
       same(2.0 ^ 64, A("ulong", {-1}):norm():item(), 1e-6, "norm")
     end
@@ -281,7 +281,7 @@ describe("a reduction of an array", function()
       A("long", {math.maxinteger, math.mininteger}):min():item())
   end)
 
-  it("is wide enough in between", function()
+  it("computes in a type that is wide enough", function()
     assert.equal(300 * 100, A.full({300}, 100, {type = "char"}):sum():item())
     local x = A.full({100}, 1000, {type = "half"})
     assert.equal(math.huge, x:sum():item())
@@ -291,7 +291,7 @@ describe("a reduction of an array", function()
     if lze.device().fp64 then
       same(5e30, A("float", {3e30, 4e30}):norm():item(), 1e-6, "norm")
     end
-    -- Far from 0, the integers' variance is exact still.
+    -- The variance of integers far from 0 is exact.
     assert.equal(0.25, A("long", {10 ^ 12 // 1 | 0, 10 ^ 12 + 1 | 0})
       :var():item())
     same(2 / 3, A("float", {1e6, 1e6 + 1, 1e6 + 2}):var():item(), 1e-6, "var")
@@ -322,17 +322,17 @@ describe("a reduction of an array", function()
     check("long", {least, least, least, 0}, -0x1.8p62, 3 * 0x1p122)
     check("ulong", {0, -1, -1, -1}, 0x1.8p63, 3 * 0x1p124)
     check("ulong", {-1, -2}, 0x1p64, 0.25)
-    local ends = {} -- the sum of the squares is more than a float has
+    local ends = {} -- the sum of the squares overflows a float
     for i = 1, 100 do ends[i] = i % 2 == 0 and least or most end
     check("long", ends, -0.5, 0x1p126)
-    -- One of many: what is left of the mean is small, and exact.
+    -- One nonzero element of many: the mean is small, and exact.
     local a = A.zeros({2 ^ 20 | 0}, {type = "long"})
     a[1] = -1
     assert.equal(-0x1p-20, a:mean():item())
     same(1, a:var():item() * 0x1p20, 1e-5, "small")
   end)
 
-  it("has means of so many integers that halves need 64 bits", function()
+  it("has means of more than 2^31 integers", function()
     local n <const> = 1 << 31
     local function many(kind, v, count)
       return A.full({1}, v, {type = kind}):expand {count} + 0
@@ -345,7 +345,7 @@ describe("a reduction of an array", function()
     end
   end)
 
-  it("of nothing is defined, or an error that says so", function()
+  it("of an empty array has a value or raises an error", function()
     local x = A.zeros {0}
     assert.equal(0, x:sum():item())
     assert.equal(1, x:prod():item())
@@ -371,7 +371,7 @@ describe("a reduction of an array", function()
     assert.same({0}, A.zeros({0, 0}):argmax({dim = 1}).shape)
   end)
 
-  it("refuses what it does not know", function()
+  it("refuses unknown options and wrong arguments", function()
     local x = A("float", {{1, 2}, {3, 4}})
     assert.equal("sum: argument 2 (options): unknown option axis; there are " ..
       "dim, keep",
@@ -398,7 +398,7 @@ describe("a reduction of an array", function()
       said(A.sum, A.zeros {}, {dim = 1}))
   end)
 
-  it("multiplies two arrays into a number", function()
+  it("computes the dot product of two arrays", function()
     local x, y = A("int", {1, 2, 3}), A("float", {0.5, 1, 2})
     local d = x:dot(y)
     assert.equal("float", d.type)
@@ -422,7 +422,7 @@ describe("a reduction of an array", function()
   end)
 end)
 
--- The scans in plain Lua.
+-- One step of each scan in plain Lua.
 local step = {
   cumsum = function(a, b) return a + b end,
   cumprod = function(a, b) return a * b end,
@@ -464,7 +464,7 @@ local function compare_scan(name, a, d, tolerance)
 end
 
 describe("a scan of an array", function()
-  it("is that of a plain loop, of each type", function()
+  it("equals a plain loop, for each type", function()
     for name in pairs(step) do
       for _, kind in ipairs(types_for(name)) do
         local a = A(kind, numbers(12, kind), {3, 4})
@@ -481,7 +481,7 @@ describe("a scan of an array", function()
     assert.is_true(inside(A.ones({3}):gt(0):cummax()).mask)
   end)
 
-  it("is of any rank and of views", function()
+  it("scans arrays of any rank, and views", function()
     local x = A("int", numbers(2 * 3 * 4 * 5, "int"), {2, 3, 4, 5})
     for d = 1, 4 do compare_scan("cumsum", x, d) end
     local y = x[{{}, {3, 1, -2}, {}, {-1, 1, -1}}]
@@ -495,7 +495,7 @@ describe("a scan of an array", function()
     assert.same({2, 0}, A.zeros({2, 0}):cummax(2).shape)
   end)
 
-  it("is of many elements", function()
+  it("scans many elements", function()
     for _, n in ipairs {4095, 4096, 4097, 70001} do
       local x = A.arange(n) % 7
       local expected = running(step.cumsum, x:read())
@@ -512,7 +512,7 @@ describe("a scan of an array", function()
     same(n * A.full({}, 0.1):item(), y[n], 1e-6, "cumsum")
   end)
 
-  it("of the greatest and the least begins with the first element", function()
+  it("begins with the first element for cummin and cummax", function()
     for _, kind in ipairs {"char", "int", "long", "uchar", "float"} do
       local lists = {cummin = {}, cummax = {}}
       for i = 1, 5000 do
@@ -528,7 +528,7 @@ describe("a scan of an array", function()
     end
   end)
 
-  it("propagates NaN, and compares ulong without a sign", function()
+  it("propagates NaN, and compares ulong as unsigned", function()
     local nan = 0 / 0
     for _, name in ipairs {"cummax", "cummin", "cumsum", "cumprod"} do
       local v = A[name](A("float", {1, nan, 7, 0.5})):read()
@@ -539,7 +539,7 @@ describe("a scan of an array", function()
     assert.same({-1, 5, 5}, A("ulong", {-1, 5, 7}):cummin():read())
   end)
 
-  it("refuses what it does not know", function()
+  it("refuses unknown options and wrong arguments", function()
     local x = A.zeros {2, 3}
     assert.equal("cumsum: argument 2 (options): unknown option keep; there " ..
       "are dim",
@@ -567,17 +567,17 @@ describe("a reduction or scan by a function", function()
     local s = A.scan(add, 7, x):read()
     assert.equal(8, s[1])
     for i = 1, #s, 997 do assert.equal(7 + i * (i + 1) // 2, s[i]) end
-    -- f is associative, not commutative: the last one stays.
-    local function join(a, b) -- counts above 16 bits, the last one below
+    -- f is associative but not commutative: it keeps the last element.
+    local function join(a, b) -- count above 16 bits, last element below
       return (a >> 16) + (b >> 16) << 16 | (b & 0xffff)
     end
     local y = A.full({5000}, 1 << 16) + A.arange(5000) % 10
     assert.equal(5000 << 16 | 5000 % 10, A.reduce(join, 0, y):item())
-    -- Not join: LLVM 19's InstCombine ends at that.
+    -- Not join: LLVM 19's InstCombine fails on it.
     assert.same(y:read(), A.scan(last, 0, y):read())
   end)
 
-  it("is of dimensions and types", function()
+  it("takes a dimension, and any type", function()
     local x = A("float", {{1, 5, 2}, {4, 0, 6}})
     local function most(a, b) return a > b and a or b end
     assert.same({4, 5, 6}, A.reduce(most, -math.huge, x, {dim = 1}):read())
@@ -598,7 +598,7 @@ describe("a reduction or scan by a function", function()
     assert.same({1, 3, 6, 10, 15, 21}, A.scan(add, 0,
       A.arange(6):reshape {2, 3}):read())
     assert.equal(9, A.reduce(add, 9, A.zeros {0}):item())
-    -- Those of half are float in between.
+    -- Elements of half are reduced in float.
     for _, n in ipairs {0, 1} do
       local none = A.zeros({n}, {type = "half"})
       assert.equal(math.huge, A.reduce(add, 1e6, none):item())
@@ -607,7 +607,7 @@ describe("a reduction or scan by a function", function()
     assert.same({0}, A.scan(add, 9, A.zeros {0}).shape)
   end)
 
-  it("sees what the function captures, and its changes", function()
+  it("uses the function's captured values, and their changes", function()
     local most = 10
     local function clip(a, b) return math.min(a + b, most) end
     local x = A.arange(8)
@@ -616,7 +616,7 @@ describe("a reduction or scan by a function", function()
     assert.equal(20, A.reduce(clip, 0, x):item())
   end)
 
-  it("refuses functions that give no number", function()
+  it("refuses functions that do not return a number", function()
     local x = A("int", {1, 2, 3})
     local function none(_, _) end
     local function lost(a, b) local _ = a + b end
@@ -634,14 +634,14 @@ describe("a reduction or scan by a function", function()
     end
   end)
 
-  it("scans without options", function()
+  it("takes no options for a scan", function()
     local ok, err = pcall(A.scan, add, 0, A.ones {2, 2}, {dim = 1})
     assert.is_false(ok)
     assert.matches("scan: argument 4: nothing more expected, got table", err,
       1, true)
   end)
 
-  it("says what is wrong, with the line of the function", function()
+  it("reports errors with the line of the function", function()
     local x = A.zeros {3}
     local function bad(a, b) return a .. b end
     local line = debug.getinfo(bad, "S").linedefined
@@ -675,7 +675,7 @@ describe("a reduction or scan by a function", function()
 end)
 
 describe("a reduction's bits", function()
-  it("are the same in each run, and in groups of each size", function()
+  it("are the same in each run and for each group size", function()
     local n = 50001
     local t = {}
     for i = 1, n do t[i] = lze.work.random(5, i) / 2 ^ 32 - 0.5 end
@@ -686,7 +686,7 @@ describe("a reduction's bits", function()
       assert.same(sums, {x:sum():item(), x:var():item(), x:norm():item()})
       assert.same(scan, x:cumsum():read())
     end
-    -- Another process takes other groups.
+    -- Another process uses other groups.
     local program = [[
       local lze = require "lze"
       local t = {}
@@ -702,7 +702,7 @@ describe("a reduction's bits", function()
     local first = output(1)
     assert.equal(("%a"):format(sums[1]), first:match "%S+")
     assert.equal(first, output(4))
-    -- A view of the same elements is summed alike.
+    -- A view of the same elements has the same sum.
     assert.equal(sums[1], x:flip():flip():sum():item())
     assert.equal(sums[1], A("float", t, {n, 1}):sum({dim = 1}):item())
   end)
@@ -719,8 +719,9 @@ describe("a reduction of an expression", function()
     return lze.stats().launches - before, result
   end
 
-  -- What f(e) gives when e is computed first, and as the reduction computes it;
-  -- make() makes e, and launches is what the second takes.
+  -- Compares f(e) of a computed expression with f(e) of an expression that the
+  -- reduction computes. make() makes e; the latter must take `launches`
+  -- launches.
   local function compare(make, f, what, launches)
     local expected = f(make():eval())
     for _ = 1, 2 do assert.same(expected:read(), f(make()):read(), what) end
@@ -735,7 +736,7 @@ describe("a reduction of an expression", function()
   local y = A.rand({n})
 
   for _, name in ipairs(whole) do
-    it("computes what it adds up: " .. name, function()
+    it("computes the elements itself: " .. name, function()
       local launches = name:match "var" and 4 or name:match "std" and 4 or 2
       if name == "norm" and lze.device().fp64 then launches = 3 end
       compare(name:match "a[nl][yl]" and function() return x:gt(y) end or
@@ -743,7 +744,7 @@ describe("a reduction of an expression", function()
     end)
   end
 
-  it("is of rows and columns", function()
+  it("reduces rows and columns", function()
     local a, row = x[{{1, 9000}}]:reshape {90, 100}, y[{{1, 100}}]
     local d
     local function over(name)
@@ -766,7 +767,7 @@ describe("a reduction of an expression", function()
     compare(function() return (x * 100):to "short" * 300 end, A.sum, "short", 2)
     compare(function() return u / 7 end, A.mean, "uchar / 7", 2)
     compare(function() return i * 3 end, A.var, "int * 3", 3)
-    -- Halves are rounded by being stored.
+    -- Storing a half rounds it.
     compare(function() return x:to "half" * 3 end, A.sum, "half", 4)
     if not lze.device().fp64 then return end
     local d = x:to "double":eval()
@@ -774,7 +775,7 @@ describe("a reduction of an expression", function()
     compare(function() return (d * 100):to "int" end, A.sum, "to int", 2)
   end)
 
-  it("multiplies expressions", function()
+  it("computes the dot product of expressions", function()
     local function dot(f)
       local expected = f(x):eval():dot(f(y):eval())
       for _ = 1, 2 do f(x):dot(f(y)) end
@@ -789,10 +790,10 @@ describe("a reduction of an expression", function()
       {50000, 50000})):item())
   end)
 
-  it("comes first by one operation after the other, and is explained",
+  it("is first computed one operation at a time, and explains why",
   function()
     if os.getenv "LZE_FUSE" then return end
-    -- Operations that are in kernels of others get their own.
+    -- Operations that are part of other kernels get their own kernels.
     for _, e in ipairs {x - y, x + y, x * y, x * 0.5} do e:eval() end
     local function make() return (x - y) * (x + y) * 0.5 end
     local text = make():explain "sum"
@@ -806,7 +807,7 @@ describe("a reduction of an expression", function()
     assert.equal(2, (launched(function() return e:sum() end)))
     assert.matches("reads elements that are computed first: it is reduced " ..
       "again$", e:explain "sum")
-    -- The elements are there from the second one on.
+    -- The elements exist from the second call on.
     assert.equal(3, (launched(function() return e:sum() end)))
     assert.equal(2, (launched(function() return e:sum() end)))
     assert.matches("its elements are there$", e:explain "sum")
@@ -817,7 +818,7 @@ describe("a reduction of an expression", function()
     assert.equal(known .. "integer 3", said(A.explain, e, 3))
   end)
 
-  it("means what its operands were", function()
+  it("uses its operands' elements from before a later write", function()
     local a = A("float", {1, 2, 3})
     for _ = 1, 3 do
       local e = a * 2 + 1

@@ -12,7 +12,7 @@ local function shows(text, a)
 end
 
 describe("tostring of an array", function()
-  it("says its type and shape, and aligns its elements", function()
+  it("shows its type and shape, and aligns its elements", function()
     shows("float {3} [ 1.0  2.5 -3.0]", A("float", {1, 2.5, -3}))
     shows("int {2, 3}\n[[  1 -20 300]\n [  4   5   6]]",
       A("int", {{1, -20, 300}, {4, 5, 6}}))
@@ -27,7 +27,8 @@ describe("tostring of an array", function()
     shows("int {2, 2}\n[[1 3]\n [2 4]]", A("int", {{1, 2}, {3, 4}}):t())
   end)
 
-  it("shows as many digits as tell a value from the next", function()
+  it("shows enough digits to distinguish a value from its neighbours",
+  function()
     shows("float {4} [0.1        0.33333334 1.0        2.5       ]",
       A("float", {0.1, 1 / 3, 1, 2.5}))
     shows("half {3} [0.1    1.0    0.3333]", A("half", {0.1, 1, 1 / 3}))
@@ -35,7 +36,7 @@ describe("tostring of an array", function()
     shows("float {3} [ 0.0 -0.0  1.0]", A("float", {0.0, -0.0, 1}))
   end)
 
-  it("uses exponents where columns would be too wide", function()
+  it("uses exponents if columns would be too wide", function()
     shows("float {2, 3}\n[[ 1.0000e+00  2.5000e+00 -3.0000e+00]\n" ..
       " [        nan         inf  1.2341e+03]]",
       A("float", {{1, 2.5, -3}, {0 / 0, 1 / 0, 1234.1}}))
@@ -43,13 +44,13 @@ describe("tostring of an array", function()
     shows("double {2} [ 1.0e+000 -1.0e+300]", A("double", {1, -1e300}))
     shows("half {2} [1.0e-05 6.0e-08]", A("half", {1e-5, 2 ^ -24}))
     shows("float {2} [1.0e-40 1.4e-45]", A("float", {1e-40, 2 ^ -149}))
-    -- Two digits behind the point tell 5392 from other halves, but the column
-    -- has three: they are those of the value.
+    -- Two decimals distinguish 5392 from other halves, but the column has
+    -- three. The third is a digit of the value.
     shows("half {3} [5.392e+03 3.333e-01 2.999e-04]",
       A("half", {5392, 1 / 3, 3e-4}))
   end)
 
-  it("shortens what has more than 1000 elements, and breaks lines", function()
+  it("shortens arrays of more than 1000 elements, and breaks lines", function()
     shows("long {4000} [   1    2    3 ... 3998 3999 4000]", A.arange(4000))
     shows("long {1000, 4}\n[[   1    2    3    4]\n [   5    6    7    8]\n" ..
       " [   9   10   11   12]\n ...\n [3989 3990 3991 3992]\n" ..
@@ -60,14 +61,14 @@ describe("tostring of an array", function()
     for line in tostring(list):gmatch "[^\n]+" do
       assert.is_true(#line <= 75, line)
     end
-    -- Nor do lines end in blanks, where numbers differ in length.
+    -- Lines do not end in blanks, even if numbers differ in length.
     local values = {}
     for i = 1, 40 do values[i] = 1 / 3 + i end
     list = A("float", values)
     lze.wait()
     assert.matches("%d\n", tostring(list))
     assert.not_matches(" \n", tostring(list), 1, true)
-    -- What is shown of many dimensions is bounded.
+    -- The text of an array with many dimensions is bounded.
     local many = A.zeros {7, 7, 7, 7, 7, 7}
     lze.wait()
     assert.is_true(#tostring(many) > 500 and #tostring(many) < 4000)

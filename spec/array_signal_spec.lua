@@ -1,4 +1,5 @@
--- array_signal_spec.lua - conv1d, conv2d, complex arrays, fft and its like.
+-- array_signal_spec.lua - conv1d, conv2d, complex arrays, fft and related
+-- functions.
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
@@ -10,7 +11,7 @@ local function said(f, ...)
   return (tostring(err):gsub("^%S*array_signal_spec.lua:%d+: ", ""))
 end
 
--- A linear congruence's numbers from -1 to 1.
+-- Returns numbers from -1 to 1, from a linear congruential generator.
 local state = 1
 local function numbers(n)
   local t = {}
@@ -21,7 +22,7 @@ local function numbers(n)
   return t
 end
 
--- What the device computes in.
+-- The device's types, and the accuracy of its real types.
 local all = {"char", "uchar", "short", "ushort", "int", "uint", "long", "ulong",
   "half", "bfloat16", "float"}
 local accuracy = {float = 5e-7}
@@ -42,7 +43,7 @@ describe("conv1d", function()
     return t
   end
 
-  it("moves a kernel of every type, not turned round", function()
+  it("moves a kernel of every type without reversing it", function()
     for _, kind in ipairs(all) do
       local r = A(kind, {3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5}):conv1d(
         A(kind, {1, 2, 3}))
@@ -83,7 +84,7 @@ describe("conv1d", function()
     assert.same({0, 0}, A.zeros{0}:conv1d(A.ones {1}, {padding = 1}):read())
   end)
 
-  it("says what is wrong", function()
+  it("reports wrong arguments", function()
     local x = A.zeros{5}
     assert.equal("conv1d: argument 2 (kernel): array expected, got nil",
       said(x.conv1d, x))
@@ -106,7 +107,7 @@ describe("conv1d", function()
       said(x.conv1d, x, x, {padding = math.maxinteger}))
     assert.same({3.0}, A.ones {10}:conv1d(A.ones {3}, {stride = 1 << 30})
       :read())
-    -- Long strides take no more memory than what is read.
+    -- Long strides use no more memory than the elements that are read.
     local long = A.ones {16, 50003}
     collectgarbage "stop"
     local bytes = lze.stats().bytes
@@ -159,7 +160,7 @@ describe("conv2d", function()
       {stride = 2, padding = 1}):table())
   end)
 
-  it("works on each of several, and on views", function()
+  it("works on each of several matrices, and on views", function()
     local x = A.arange(2 * 3 * 5 * 6):reshape {2, 3, 5, 6} % 7
     local k = A("long", {{1, 2}, {3, 4}, {5, 6}})
     local y = x:conv2d(k)
@@ -184,7 +185,7 @@ describe("conv2d", function()
 end)
 
 describe("complex arrays", function()
-  it("are made of pairs, and give them", function()
+  it("are made from pairs, and return pairs", function()
     for scalar in pairs(accuracy) do
       local kind = scalar .. "2"
       local z = A(kind, {{1, 2}, {3, 4}, {5, 6}})
@@ -206,7 +207,7 @@ describe("complex arrays", function()
     end
   end)
 
-  it("have views, and are copied and assigned to", function()
+  it("have views, and can be copied and assigned", function()
     local z = A("float2", {{1, 2}, {3, 4}, {5, 6}, {7, 8}})
     assert.same({{7, 8}, {5, 6}, {3, 4}, {1, 2}}, z:flip():read())
     assert.same({{{1, 2}, {5, 6}}, {{3, 4}, {7, 8}}},
@@ -225,7 +226,7 @@ describe("complex arrays", function()
       A.cat {z, c[{{1, 1}}]}:read())
   end)
 
-  it("have no arithmetic, and say so", function()
+  it("have no arithmetic, and report that", function()
     local z = A("float2", {{1, 2}})
     for what, f in pairs {
       ["a + b: a"] = function() return z + z end,
@@ -283,7 +284,7 @@ describe("complex arrays", function()
   end)
 end)
 
--- The transform of pairs, by its definition.
+-- Returns the discrete Fourier transform of pairs, by its definition.
 local function dft(x, sign)
   local n, t = #x, {}
   local cos, sin = {}, {}
@@ -309,7 +310,7 @@ local function pairs_like(n)
   return x
 end
 
--- The root mean square of the differences, relative to the values'.
+-- Returns the root mean square of the differences, relative to the values.
 local function difference(expected, got)
   assert.equal(#expected, #got)
   local sum, all_of_it = 0, 0
@@ -327,7 +328,7 @@ local lengths = {25, 32, 42, 49, 60, 64, 97, 100, 121, 128, 210, 243, 256, 337,
 for n = 1, 24 do table.insert(lengths, n, n) end
 
 describe("fft and ifft", function()
-  it("transform by the definition, for lengths of all sorts", function()
+  it("transform by the definition, for many lengths", function()
     for _, n in ipairs(lengths) do
       local x = pairs_like(n)
       local forwards, backwards = dft(x, 1), dft(x, -1)
@@ -371,7 +372,7 @@ describe("fft and ifft", function()
       z[1][{{9, 3, -3}}]:fft():read()) < 5e-7)
   end)
 
-  it("take reals of every type, and leave what they read as it was", function()
+  it("take reals of every type, and leave their operands unchanged", function()
     local x, p = {3, 1, 4, 1, 5}, {}
     for i, v in ipairs(x) do p[i] = {v, 0} end
     for _, kind in ipairs(all) do
@@ -391,7 +392,7 @@ describe("fft and ifft", function()
     end
   end)
 
-  it("go there and back for long lines", function()
+  it("restore long lines after a round trip", function()
     for _, n in ipairs {1 << 16, 100003} do
       local x = A.rand({2, n}) * 2 - 1
       local y = A("float", x:fft():ifft())
@@ -403,7 +404,7 @@ describe("fft and ifft", function()
       end
       assert.is_true(math.sqrt(sum / all_of_it) < 1e-6)
     end
-    -- One element: a single wave.
+    -- One nonzero element gives a single wave.
     local n = 1 << 16
     local x = A.zeros {n}
     x[4322] = 1
@@ -416,7 +417,7 @@ describe("fft and ifft", function()
     assert.is_true(worst < 1e-6)
   end)
 
-  it("say what is wrong, and give nothing of nothing", function()
+  it("report wrong arguments, and accept arrays without lines", function()
     assert.same({0, 4}, A.zeros{0, 4}:fft().shape)
     assert.same({0, 3}, A.zeros{0, 4}:rfft().shape)
     assert.same({0, 4}, A.zeros{0, 3}:irfft().shape)
@@ -443,7 +444,7 @@ describe("fft and ifft", function()
 end)
 
 describe("rfft and irfft", function()
-  it("are the half of fft, and its reverse", function()
+  it("compute half of fft, and its inverse", function()
     for _, n in ipairs {1, 2, 3, 4, 5, 8, 11, 12, 30, 64, 77} do
       for kind, most in pairs(accuracy) do
         local x = numbers(n)

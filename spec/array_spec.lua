@@ -22,7 +22,7 @@ local function close(expected, got)
 end
 
 describe("lze.array", function()
-  it("is made of nested tables, counts, buffers and shapes", function()
+  it("is made from nested tables, counts, buffers and shapes", function()
     local x = A("float", {{1, 2, 3}, {4, 5, 6}})
     assert.equal("array", lze.type(x))
     assert.same({2, 3}, x.shape)
@@ -54,7 +54,7 @@ describe("lze.array", function()
       said(A.zeros, 2, 3))
   end)
 
-  it("keep their fields from scripts", function()
+  it("protects its fields from scripts", function()
     local x, y = A.ones {2, 3}, A.ones {2, 3}
     local sum = x + y
     local shape, strides = x.shape, x.strides
@@ -72,14 +72,14 @@ describe("lze.array", function()
     assert.equal("float", x.type)
   end)
 
-  it("counts and spaces numbers", function()
+  it("makes ranges of numbers", function()
     assert.same({1, 2, 3}, A.arange(3):read())
     assert.equal("long", A.arange(3).type)
     assert.same({5, 3, 1}, A.arange(5, 1, -2):read())
     assert.same({}, A.arange(3, 1):read())
     assert.same({}, A.arange(math.maxinteger, math.mininteger):read())
     assert.same({0, 0.25, 0.5, 0.75, 1}, A.arange(0, 1, 0.25):read())
-    for k = 1, 100 do -- the end, whatever is rounded
+    for k = 1, 100 do -- reaches the end despite rounding
       for _, case in ipairs {{0, k / 10, 0.1}, {k / 10, 0, -0.1},
           {1000, 1000 + k / 10, 0.1}, {0, k * 0.4, 0.4}} do
         local first, last, step = unpack(case)
@@ -91,7 +91,7 @@ describe("lze.array", function()
     assert.equal(3, #A.arange(0, 0.29, 0.1))
     assert.equal(3, #A.arange(0, 0.2999999, 0.1))
     assert.equal(1, #A.arange(0.5, 1, 0.75))
-    -- Far from 0 a step is no rounding error.
+    -- Far from 0, a step is not a rounding error.
     assert.same({1700000000000000, 1700000000000004},
       A.arange(1.7e15, 1.7e15 + 7, 4, {type = "long"}):read())
     assert.equal(4, #A.arange(2.0 ^ 50, 2.0 ^ 50 + 15, 4, {type = "long"}))
@@ -107,11 +107,11 @@ describe("lze.array", function()
     assert.same({0, 0.5, 1}, A.linspace(0, 1, 3):read())
     assert.same({}, A.linspace(0, 1, 0):read())
     assert.same({2}, A.linspace(2, 5, 1):read())
-    for n = 2, 9 do -- both ends as they are given
+    for n = 2, 9 do -- both ends are exact
       local t = A.linspace(0.1, -0.7, n, {type = "float"}):read()
       assert.same(A("float", {0.1, -0.7}):read(), {t[1], t[n]})
     end
-    if fp64 then -- the floats that are nearest, in double as Lua computes
+    if fp64 then -- the nearest floats, computed in double as Lua does
       for _, n in ipairs {7, 101, 1001} do
         local t = A.linspace(0, 1, n):read()
         for i = 1, n do
@@ -119,7 +119,7 @@ describe("lze.array", function()
         end
       end
     end
-    -- The ends may be further from each other than reals reach.
+    -- The distance between the ends may exceed the largest real.
     for kind, most in pairs {float = 0x1.8p127,
         double = lze.device().fp64 and 0x1.8p1023 or nil} do
       for n, expected in pairs {[2] = {-1, 1}, [3] = {-1, 0, 1},
@@ -132,7 +132,7 @@ describe("lze.array", function()
     assert.same({-0x1p63, 0, 0x1p63},
       A.linspace(math.mininteger, math.maxinteger, 3):read())
     local least, most = math.mininteger, math.maxinteger
-    -- Integers are exact, however far from each other.
+    -- Integers are exact at any distance.
     local third = (1 << 60) + 1
     assert.same({0, third, third * 2, third * 3},
       A.linspace(0, third * 3, 4, {type = "long"}):read())
@@ -144,7 +144,7 @@ describe("lze.array", function()
     assert.same({{1, 0, 0}, {0, 1, 0}}, A.eye(2, 3):table())
   end)
 
-  it("broadcasts, and says which shapes do not", function()
+  it("broadcasts, and reports shapes that do not", function()
     local x = A("float", {{1, 2, 3}, {4, 5, 6}})
     assert.same({{11, 22, 33}, {14, 25, 36}},
       (x + A("float", {10, 20, 30})):table())
@@ -163,7 +163,7 @@ describe("lze.array", function()
       said(function() return {} - x end))
   end)
 
-  it("refuses results of more elements than an array has", function()
+  it("refuses results with too many elements", function()
     local n = 1 << 32
     local x, y = A.ones {1, 1}:expand {n, 1}, A.ones {1, 1}:expand {1, n + 1}
     assert.equal("a + b: shapes {4294967296, 1} and {1, 4294967296} broadcast "
@@ -185,18 +185,18 @@ describe("lze.array", function()
     local most = A.ones {1}:expand {1 << 48}
     assert.equal("cat: shape {562949953421312} has too many elements",
       said(A.cat, {most, most}))
-    -- What one launch cannot compute.
+    -- More elements than one launch can compute.
     local many = A.ones({1}, {type = "uchar"}):expand {n + 4}
     assert.equal("shape {4294967300}: 4294967300 elements are too many to be "
       .. "computed at once; at most 4294967295",
       said(A.eval, many + 1))
-    -- None are never too many.
+    -- Zero elements are never too many.
     local none = A.zeros {0, n, n}:permute(2, 3, 1) + 1
     assert.same({n, n, 0}, none.shape)
     assert.same({}, none:read())
   end)
 
-  it("has types for the results of each pair", function()
+  it("has a result type for each pair of types", function()
     local function kind(a, b)
       return (A.ones({1}, {type = a}) + A.ones({1}, {type = b})).type
     end
@@ -269,7 +269,7 @@ describe("lze.array", function()
     assert.is_true(nan:min(0)[1] ~= nan:min(0)[1])
   end)
 
-  -- Computed in double from terms that do not cancel.
+  -- Models, computed in double from terms that do not cancel.
   local exact = {}
   local function series(x, first, step)
     local term, sum = first, first
@@ -287,7 +287,7 @@ describe("lze.array", function()
     local u = 1 + x
     return math.log(u) + (x - (u - 1)) / u
   end
-  -- exp(|x|) / 2, where exp(|x|) may be too much.
+  -- Returns exp(|x|) / 2 even if exp(|x|) overflows.
   local function half_exp(x) return math.exp(math.abs(x) - 1) * math.exp(1) / 2
   end
   function exact.sinh(x)
@@ -309,7 +309,8 @@ describe("lze.array", function()
     return (x < 0 and e or 1) / (1 + e)
   end
 
-  it("computes exponentials and their kin over all of a type", function()
+  it("computes exponentials and related functions over the range of a type",
+  function()
     local types = {half = {0x1p-10, 0x1p-24, 65504, 13},
       float = {0x1p-20, 0x1p-126, 0x1.fffffep127, 91}}
     if fp64 then
@@ -344,7 +345,7 @@ describe("lze.array", function()
     end
   end)
 
-  it("computes exponentials of the least integer", function()
+  it("computes exponentials of the least and the greatest integer", function()
     local x = A("long", {math.mininteger, math.maxinteger})
     assert.same({-math.huge, math.huge}, x:sinh():read())
     assert.same({math.huge, math.huge}, x:cosh():read())
@@ -367,7 +368,7 @@ describe("lze.array", function()
       assert.same(expected, x:set(A(kind, list)):read(), kind)
       local b = lze.buffer("bfloat16", #list)
       local copy = lze.kernel(function(i, to, from) to[i] = from[i] end)
-      if kind ~= "ulong" then -- a kernel takes it for signed
+      if kind ~= "ulong" then -- a kernel takes ulong as signed
         copy(#list, b, lze.buffer(kind, list))
         assert.same(expected, b:read(), kind)
       end
@@ -394,7 +395,7 @@ describe("lze.array", function()
     table.insert(longs, math.mininteger)
     check("long", longs)
     check("int", {(1 << 30) + (1 << 22) + 1, -(1 << 30) - (1 << 22) - 1})
-    -- A buffer takes numbers from 2^63 on in bits, not as integers.
+    -- A buffer takes integers as signed, so halve the ones from 2^63 on.
     local x = A("ulong", ulongs):to "bfloat16":read()
     for i, n in ipairs(ulongs) do
       local half = n >= 0 and n or n >> 1 | n & 1
@@ -403,7 +404,7 @@ describe("lze.array", function()
     end
   end)
 
-  it("rounds a number for some elements as for all", function()
+  it("rounds a number the same way for some elements as for all", function()
     for kind, v in next, {bfloat16 = 1 + 0x1p-8 + 0x1p-40,
       half = 1 + 0x1p-11 + 0x1p-40}
     do
@@ -451,7 +452,7 @@ describe("lze.array", function()
     end))
   end)
 
-  it("compares to masks, for which & | ~ are logical", function()
+  it("returns masks from comparisons, for which & | ~ are logical", function()
     local x = A("float", {1, 5, 3})
     local m = x:gt(2)
     assert.equal("uchar", m.type)
@@ -475,14 +476,14 @@ describe("lze.array", function()
       said(function() x[m] = {1, "a", 2} end))
   end)
 
-  it("has masks of what chooses among masks", function()
+  it("returns masks from choices among masks", function()
     local x = A("int", {1, 2, 3})
     local m, n = x:gt(1), x:lt(2)
     assert.same({1, 3}, x[A.where(x:eq(3), m, n)]:read())
     assert.same({1, 2, 3}, x[m:max(n)]:read())
     assert.same({2, 3}, x[n:min(m) | m]:read())
     assert.same({2, 3}, x[A.cat {m, n}[{ {1, 3} }]]:read())
-    -- Not of what may be another number.
+    -- The result is not a mask if it may be another number.
     for _, made in ipairs {A.where(m, n, 5), A.where(m, n, x), m:max(2),
       m << n, m >> n, m + n} do
       assert.is_nil(tostring(made):find("mask", 1, true))
@@ -490,7 +491,7 @@ describe("lze.array", function()
     assert.same({0, 2, 2}, (m << A("int", {1, 1, 1}):gt(0)):read())
   end)
 
-  it("keeps masks at 0 and 1, whatever is written", function()
+  it("keeps masks at 0 and 1 for any value written", function()
     local x = A("float", {1, 2, 3})
     local m = x:gt(1):eval()
     m[1] = 4
@@ -509,7 +510,7 @@ describe("lze.array", function()
     assert.same({1, 1, 1}, m:scatter({1}, 5):read())
   end)
 
-  it("takes no operand for one that is missing", function()
+  it("reports missing operands", function()
     local x = A.ones {2}
     for name, operands in pairs {clamp = {"low", "high"}, fma = {"b", "c"},
       lerp = {"b", "t"}, where = {"a", "b"}} do
@@ -527,7 +528,7 @@ describe("lze.array", function()
       said(x.copy, x, lze.buffer("float", 3)))
   end)
 
-  it("names the argument or the element that it cannot be made of", function()
+  it("names the argument or the element that is wrong", function()
     for text, f in pairs {
       [("arange: from %d to 0 is further than integers reach"):format(
         math.mininteger)] =
@@ -695,7 +696,7 @@ describe("lze.array", function()
       said(function() y:set(A.ones {5}) end))
   end)
 
-  it("takes floats that are whole for integers, wherever it is written",
+  it("takes whole floats as integers in every kind of write",
   function()
     local x = A.zeros({2, 3}, {type = "int"})
     local column = x[{ {}, 1 }]
@@ -760,7 +761,7 @@ describe("lze.array", function()
     assert.equal(least, signs(x:sinh())[1])
   end)
 
-  it("writes with set, fill and copy only", function()
+  it("writes only through set, fill and copy", function()
     local x = A("float", {1, 2, 3})
     x:set(0.5 * x + x)
     assert.same({1.5, 3, 4.5}, x:read())
@@ -777,7 +778,7 @@ describe("lze.array", function()
     assert.same({{3, 3, 3}, {3, 3, 3}}, wide:fill(3):table())
   end)
 
-  it("is closed with its views, and a view alone", function()
+  it("closes with its views; a view closes alone", function()
     local x = A("float", {{1, 2}, {3, 4}})
     local row, column, sum, e = x[1], x[{{}, 1}], x:sum(), x + 1
     column:close()
@@ -816,7 +817,7 @@ describe("lze.array", function()
     assert.same({2, 2}, into:read())
   end)
 
-  it("writes elements of the array's own type where a mask is 1", function()
+  it("converts values to its own type in masked writes", function()
     local u = A("ulong", {1, 2, 3})
     u[u:gt(1)] = A("long", {4, 5, 6})
     assert.same({1, 5, 6}, u:read())
@@ -827,7 +828,7 @@ describe("lze.array", function()
       said(function() c[c:gt(1)] = A.ones(3) end))
   end)
 
-  it("changes shapes without copies where it can", function()
+  it("changes shapes without copies if possible", function()
     local x = A.arange(6):reshape {2, 3}
     assert.same({{1, 4}, {2, 5}, {3, 6}}, x:t():table())
     assert.same({1, 4, 2, 5, 3, 6}, x:t():reshape {-1}:read())
@@ -891,7 +892,7 @@ describe("lze.array", function()
       said(A.stack, {most, most}))
   end)
 
-  it("refuses tables that are no lists", function()
+  it("refuses tables that are not lists", function()
     assert.equal("array: argument 2 (source): a list expected, got a table " ..
       "with the key string 'n'", said(A, "long", {n = 1}))
     assert.equal("array: argument 2 (source): element 2: a list expected, " ..
@@ -902,7 +903,7 @@ describe("lze.array", function()
       "got nil", said(A.linspace, 1))
   end)
 
-  it("clamps to bounds that are numbers, as min and max do", function()
+  it("clamps to NaN as min and max do", function()
     local nan = 0 / 0
     for _, bounds in ipairs {{nan, 1}, {0, nan}, {nan, nan}} do
       local x = A("float", {-1, 0.5, 2}):clamp(bounds[1], bounds[2])
@@ -915,7 +916,7 @@ describe("lze.array", function()
     assert.equal(1, x[3])
   end)
 
-  it("has views without elements, wherever they begin", function()
+  it("has empty views at any position", function()
     local x = A.zeros {3, 0}
     assert.same({0}, x[3].shape)
     assert.same({3, 0}, x:flip().shape)
@@ -925,14 +926,14 @@ describe("lze.array", function()
     assert.same({2, 0}, A.stack({A.zeros(0), A.zeros(0)}).shape)
     x[3] = 1
     x[{{2, 3}}] = 1
-    -- They go where a buffer goes, whatever the steps.
+    -- An empty view can replace a buffer, with any steps.
     local none = A.zeros {4, 4}[{{1, 0}, {1, 4, 2}}]
     assert.equal(0, #none.buffer)
     assert.same({0, 3}, none:view({0, 3}).shape)
     assert.equal(0, #lze.buffer("float", 0):copy(none))
   end)
 
-  it("takes integers as they are, and wraps results", function()
+  it("takes integer operands unchanged, and wraps results", function()
     local x = A("uchar", {1, 200, 255})
     assert.same({1, 1, 1}, x:lt(300):read())
     assert.same({1, 1, 1}, x:gt(-1):read())
@@ -944,7 +945,7 @@ describe("lze.array", function()
     assert.same({1.0}, A("int", {1}):lt(2.0 ^ 70):to "float":read())
   end)
 
-  it("goes where a buffer goes, if it is contiguous", function()
+  it("can replace a buffer if it is contiguous", function()
     local x, y = A.ones {4}, A.arange(4):to "float"
     lze.load("kernels/saxpy.spv").saxpy(4, 2, x, y)
     assert.same({3, 4, 5, 6}, y:read())
@@ -961,7 +962,7 @@ describe("lze.array", function()
     assert.same({31, 41, 52, 62}, lze.buffer("float", 4):copy(y):read())
   end)
 
-  it("runs any rank to 8 with any strides as plain loops do", function()
+  it("computes arrays of any rank up to 8, with any strides", function()
     local shape = {2, 1, 3, 2, 1, 2, 2, 2}
     local x = A.arange(96):reshape(shape)
     local y = x:permute(8, 7, 6, 5, 4, 3, 2, 1)
@@ -978,11 +979,10 @@ describe("lze.array", function()
   end)
 end)
 
-describe("arrays in a context of a script's", function()
+describe("arrays in a script's own context", function()
   local process = require "spec.support.process"
 
-  -- Each is called with arrays of numbers and indices, and a function that
-  -- makes arrays where these are.
+  -- Each function is called with an array of numbers and an array of indices.
   local operations = {
     elementwise = function(x) return (x * x + 1):sqrt():floor() end,
     comparison = function(x) return x:gt(2) & ~x:eq(3) end,
@@ -1068,7 +1068,7 @@ describe("arrays in a context of a script's", function()
   end)
 
   for name, f in next, operations do
-    it("computes there: " .. name, function()
+    it("compute in that context: " .. name, function()
       local y = f(x, i)
       assert.equal(c, y.buffer.context)
       local z = f(A("float", numbers):reshape {2, 3}, A("long", places))
@@ -1078,7 +1078,7 @@ describe("arrays in a context of a script's", function()
     end)
   end
 
-  it("has the values that it is to have", function()
+  it("have the correct values", function()
     assert.same({9, 3, 7, 5, 13, 11}, (x * 2 + 1):read())
     assert.equal(21, x:sum():item())
     assert.same({4, 5, 8, 10, 16, 21}, x:cumsum():read())
@@ -1089,7 +1089,7 @@ describe("arrays in a context of a script's", function()
     assert.same({4, 1, 3, 2, 6, 5}, x:clone():read())
   end)
 
-  it("computes there, fused and unfused", function()
+  it("compute in that context, fused and unfused", function()
     for _, word in ipairs {"always", "never"} do
       assert.equal("9.0 3.0 7.0 33.0 true\n", process.output([[
         local lze = require "lze"
@@ -1104,7 +1104,7 @@ describe("arrays in a context of a script's", function()
     end
   end)
 
-  it("are made there where it is the default one", function()
+  it("are made in that context if it is the default", function()
     assert.equal("2.0 true true true true 3.0\n", process.output([[
       local lze = require "lze"
       local A = lze.array
@@ -1125,7 +1125,7 @@ describe("arrays in a context of a script's", function()
     ]]))
   end)
 
-  it("are not mixed with those of another", function()
+  it("cannot be mixed with arrays of another context", function()
     local y = A.ones {2, 3}
     local function said(f)
       local ok, err = pcall(f)
@@ -1189,7 +1189,7 @@ describe("arrays in a context of a script's", function()
     assert.same({1, 1, 1, 1, 1, 1}, y:read())
   end)
 
-  it("take elements from another by a buffer's copy", function()
+  it("take elements from another context through buffer:copy", function()
     local y = A.arange(6):to "float"
     x.buffer:copy(y.buffer)
     assert.same({2, 4, 6, 8, 10, 12}, (x + x):read())

@@ -1,5 +1,5 @@
--- array_ulong_spec.lua - elements of ulong from 2^63 on, which Lua has for
--- negative integers, are positive to all operations of arrays.
+-- array_ulong_spec.lua - elements of ulong from 2^63 on, which are negative
+-- integers in Lua, are positive in all array operations.
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
@@ -9,8 +9,8 @@ local high = math.mininteger               -- 2^63
 local function ulong(...) return A("ulong", {...}) end
 local function one(...) return A("float", {...}) end
 
--- What a list of expressions gives one operation after the other, and by one
--- kernel each.
+-- Returns the results of the expressions of `f`, one operation at a time.
+-- Checks that one kernel for each expression gives the same.
 local function both_ways(f, ...)
   local apart = {f(...)}
   local fused = {A.fuse(f)(...)}
@@ -23,7 +23,7 @@ local function both_ways(f, ...)
 end
 
 describe("arrays of ulong from 2^63 on", function()
-  it("compare as unsigned, with reals exactly", function()
+  it("compare as unsigned, and exactly with reals", function()
     local got = both_ways(function(u, v)
       return u:lt(v), u:le(v), u:gt(v), u:ge(v), u:eq(v), u:ne(v)
     end, ulong(1, high, -1, 5), ulong(2, 3, high, 5))
@@ -39,7 +39,7 @@ describe("arrays of ulong from 2^63 on", function()
     assert.same({0, 0, 0}, ulong(1, high, -1):lt(0 / 0):read())
   end)
 
-  it("divide, and are clamped, as unsigned", function()
+  it("divide and clamp as unsigned", function()
     local got = both_ways(function(u, v)
       return u // v, u % v, u:max(v), u:min(v), u:clamp(3, 9), u:abs(),
         u:sign(), u // 10
@@ -52,7 +52,7 @@ describe("arrays of ulong from 2^63 on", function()
         1844674407370955161}}, got)
   end)
 
-  it("become reals, and reals become them", function()
+  it("convert to reals, and reals convert to them", function()
     local u = ulong(high, -1, 3)
     local got = both_ways(function(x, y)
       return x / 2, x * y, x + 0.5, x:sqrt(), x:to "float",
@@ -73,7 +73,7 @@ describe("arrays of ulong from 2^63 on", function()
   end)
 
   it("round to float once", function()
-    -- Halfway between two of float, and a little more.
+    -- Halfway between two floats, and a little more.
     local u = ulong(high + (1 << 39), high + (1 << 39) + 1)
     assert.same({0x1p63, 0x1p63 + 0x1p40}, u:to "float":read())
   end)

@@ -31,7 +31,7 @@ describe("await", function()
     assert.is_true(ev:done())
   end)
 
-  it("lets several coroutines work at once", function()
+  it("lets several coroutines run at once", function()
     local x = lze.buffer("int", 8)
     local running = {}
     for i = 1, 8 do
@@ -56,7 +56,7 @@ describe("await", function()
     assert.same({5, 10, 15, 20, 25, 30, 35, 40}, x:read())
   end)
 
-  it("takes another way to yield", function()
+  it("accepts another function to yield", function()
     local ev = slow()
     local co = coroutine.wrap(function()
       return ev:await(function(e)
@@ -70,7 +70,7 @@ describe("await", function()
     assert.is_true(co())
   end)
 
-  it("checks that, however far the work is", function()
+  it("checks the yield function even if the work is done", function()
     local ev = slow()
     for _ = 1, 2 do
       assert.matches("yield: function expected, got integer 5",
@@ -106,7 +106,7 @@ describe("await", function()
     assert.is_true(co())
   end)
 
-  it("waits where it cannot yield", function()
+  it("waits if it cannot yield", function()
     local script = coroutine.wrap(function()
       -- The comparison function of a sort cannot yield.
       local ev = slow()
@@ -119,7 +119,7 @@ describe("await", function()
     assert.is_true(script())
   end)
 
-  it("passes on the errors of the function that yields", function()
+  it("passes on errors from the yield function", function()
     local ev = slow()
     local co = coroutine.create(function()
       ev:await(function() error "no more" end)
@@ -130,7 +130,7 @@ describe("await", function()
     assert.is_true(ev:wait(limit))
   end)
 
-  it("notices that the event was closed meanwhile", function()
+  it("raises an error if the event is closed while it yields", function()
     local ev = slow()
     local co = coroutine.create(function() ev:await() end)
     assert.is_true(coroutine.resume(co))
@@ -141,7 +141,7 @@ describe("await", function()
     lze.wait()
   end)
 
-  it("of a coroutine that is dropped does no harm", function()
+  it("does no harm if its coroutine is dropped", function()
     do
       local co = coroutine.create(function() slow():await() end)
       coroutine.resume(co)
@@ -170,7 +170,7 @@ describe("fd", function()
     assert.is_nil(is_open(fd))
   end)
 
-  it("of finished work exists too", function()
+  it("exists for finished work, too", function()
     local ev = mod.nothing:launch(1)
     ev:wait()
     local fd = ev:fd()
@@ -182,7 +182,7 @@ describe("fd", function()
     assert.is_nil(is_open(fd))
   end)
 
-  it("of a batched queue goes with its event too", function()
+  it("of a batched queue closes with its event", function()
     local q = lze.queue {mode = "batched"}
     for _ = 1, 3 do
       local ev = q:launch(mod.nothing, 1)
@@ -194,7 +194,7 @@ describe("fd", function()
     end
   end)
 
-  it("may be asked for by the hundred", function()
+  it("can be created by the hundred", function()
     local x = lze.buffer("int", 1)
     for _ = 1, 5 do
       local events = {}

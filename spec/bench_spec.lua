@@ -1,4 +1,4 @@
--- bench_spec.lua - the benchmark suite measures what it says and is right.
+-- bench_spec.lua - the benchmark suite measures correctly and checks results.
 -- SPDX-License-Identifier: MIT
 
 local process = require "spec.support.process"
@@ -38,7 +38,8 @@ describe("bench/lib", function()
     assert.is_true(low >= 0.5 and low < 1.5 and high > 1.5 and high <= 2.5)
   end)
 
-  it("searches powers, their multiples by 3 and 5, and divisors", function()
+  it("searches powers of two, their multiples by 3 and 5, and divisors",
+  function()
     local search = library "search"
     local function sizes(...)
       local list = search.groups(...)
@@ -56,14 +57,15 @@ describe("bench/lib", function()
     assert.equal(48, #search.groups({720, 720}, 1024, {1024, 1024, 64}, true))
   end)
 
-  -- Groups as words, "64x1 8x8".
+  -- Returns groups as words, such as "64x1 8x8".
   local function words(groups)
     local list = {}
     for i, g in ipairs(groups) do list[i] = table.concat(g, "x") end
     return table.concat(list, " ")
   end
 
-  it("begins a search by a coarse grid and goes on by neighbours", function()
+  it("starts a search with a coarse grid and continues with neighbours",
+  function()
     local neighbourhood = library "neighbourhood"
     local limits = {most = 8, sizes = {8, 8, 8}}
     assert.equal("1 2 3 4 6 8", words(neighbourhood.new({100}, limits)
@@ -71,18 +73,19 @@ describe("bench/lib", function()
     local space = neighbourhood.new({100, 3}, limits)
     assert.equal("1x1 1x3 4x1", words(space:coarse()))
     assert.equal("8x1 2x1 2x2 4x2", words(space:near {4, 1}))
-    -- A range is a size, and half of it; divisors alone where they must be.
+    -- The range and half the range are also sizes. With `divide`, all sizes are
+    -- divisors.
     assert.equal("1 2 3 4 6 7", words(neighbourhood.new({7}, limits):coarse()))
     limits.divide = true
     assert.equal("1 2 3 4 6", words(neighbourhood.new({12}, limits):coarse()))
   end)
 
-  it("gives the group that oneAPI.jl would", function()
+  it("returns the group that oneAPI.jl would choose", function()
     local rule = library("oneapi_jl").group
     local limits = {most = 1024, sizes = {1024, 1024, 64}, spill = 0}
     assert.equal("1024x1x1 100x10x1 7x5x3", words {rule({5000}, limits),
       rule({100, 100}, limits), rule({7, 5, 3}, limits)})
-    limits.spill = 3000 -- 256 of these are less than 1 MiB, 512 are more
+    limits.spill = 3000 -- 256 of these take less than 1 MiB, 512 take more
     assert.equal("256x1x1", words {rule({5000}, limits)})
   end)
 end)
@@ -113,7 +116,8 @@ describe("bench/suite.lua", function()
     return library("json").decode(file:read "a")
   end
 
-  it("measures every policy and a search, checked, and goes on", function()
+  it("measures every policy and a search, checks results, and resumes",
+  function()
     local code, output = suite("--rounds", "3", "--filter", "^stencil 127$")
     assert.equal(0, code, output)
     local all = results()
@@ -123,14 +127,14 @@ describe("bench/suite.lua", function()
     assert.equal("stencil", case.name)
     assert.equal(3, case.rounds)
     assert.equal("127x1x1", case.group.largest)
-    -- Powers of two to 64, 3 and 5 times them, 127.
+    -- Powers of two up to 64, their multiples by 3 and 5, and 127.
     local tried = {}
     for _, config in ipairs(case.tried) do tried[config.group] = config.ms end
     for _, n in ipairs {1, 2, 64, 3, 96, 5, 80, 127} do
       assert.is_true(tried[n .. "x1x1"] > 0)
     end
-    -- Above 1 where a policy's group does better in the rounds that are
-    -- compared than the one that the search named before them.
+    -- The ratio is above 1 if a policy's group is faster in the compared rounds
+    -- than the group that the search chose before them.
     assert.near(tried[case.best_group], case.best_ms, 1e-6)
     for policy, ratio in pairs(case.ratio) do
       assert.near(case.best_ms / case.ms[policy], ratio, 1e-6)
@@ -138,14 +142,14 @@ describe("bench/suite.lua", function()
     local file <close> = assert(io.open(directory .. "/plot.svg"))
     assert.matches("stencil 127", file:read "a")
 
-    -- What is there is not measured again.
+    -- Existing results are not measured again.
     code, output = suite("--rounds", "3", "--filter", "^stencil 127$",
       "--seconds", "1")
     assert.equal(0, code, output)
     assert.same(all, results())
   end)
 
-  it("says what is wrong with its options", function()
+  it("reports wrong options", function()
     for said, arguments in pairs {
       ["unknown option --frob"] = {"--frob"},
       ["--rounds needs a whole number"] = {"--rounds", "x"},
@@ -172,7 +176,7 @@ describe("bench/ranges.lua", function()
     return r.code, r.output
   end
 
-  it("has three ranges of each kernel, and halves", function()
+  it("has three ranges for each kernel, and two halves", function()
     local code, output = ranges "list"
     assert.equal(0, code, output)
     local count = {tuned = 0, ["held-out"] = 0}
@@ -196,7 +200,7 @@ describe("bench/ranges.lua", function()
     assert.matches("\n%S+ +1 +[%d.]+ +[%d.]+ grey 13x3\n", output)
   end)
 
-  it("says what is wrong with its arguments", function()
+  it("reports wrong arguments", function()
     for said, arguments in pairs {
       ["tuned, held-out, all or list expected"] = {"most"},
       ["ROUNDS needs a positive integer"] = {"all", "many"},

@@ -4,8 +4,8 @@
 local lze = require "lze"
 local process = require "spec.support.process"
 
--- Runs it with the interpreter that runs the suite; returns the exit status
--- and what it wrote to both streams.
+-- Runs bin/lze with the suite's interpreter. Returns the exit status and the
+-- output of both streams.
 local function run(...)
   local words = {}
   for i, word in ipairs {...} do words[i] = ("%q"):format(word) end
@@ -43,7 +43,7 @@ describe("lze", function()
       hint}, {run("compile", "a.cl", "-D1=2")})
   end)
 
-  it("exits 1 where what it says cannot be written", function()
+  it("exits 1 if its output cannot be written", function()
     for command, to in pairs {version = ">&-", bench = ">/dev/full",
       ["validate kernels/saxpy.spv"] = ">/dev/full",
       ["top --json"] = ">/dev/full"} do
@@ -59,7 +59,7 @@ describe("lze", function()
     assert.same({1, "lze repl: stdout: write error\n"}, {r.code, r.output})
   end)
 
-  it("finds what is installed with it from a symbolic link, too", function()
+  it("finds its installed files through a symbolic link", function()
     process.with_directory(function(dir)
       local r = process.run(("os.execute 'ln -s $PWD/bin/lze %s/it'\n" ..
         "os.exit(select(3, os.execute 'LUA_CPATH=\";;\" " ..
@@ -70,7 +70,7 @@ describe("lze", function()
     end)
   end)
 
-  it("help has every command", function()
+  it("help lists every command", function()
     local code, text = run "help"
     assert.equal(0, code)
     for _, command in ipairs {"info", "compile", "validate", "dis", "bench",
@@ -80,7 +80,7 @@ describe("lze", function()
     assert.equal(text, select(2, run "--help"))
   end)
 
-  it("COMMAND --help has that command", function()
+  it("COMMAND --help describes that command", function()
     for _, command in ipairs {"info", "compile", "validate", "dis", "bench",
       "version", "repl", "top", "trace", "run", "help"} do
       local code, text = run(command, "--help")
@@ -94,7 +94,8 @@ describe("lze", function()
     assert.same({run("trace", "--help")}, {run("trace", "merge", "--help")})
   end)
 
-  it("help has commands, and words of the manual, or neither", function()
+  it("help explains commands and words of the manual, and refuses others",
+  function()
     assert.same({0, lze.help "lze.mark" .. "\n"}, {run("help", "lze.mark")})
     assert.same({0, lze.help() .. "\n"}, {run("help", "")})
     for _, command in ipairs {"validate", "trace", "top", "help"} do
@@ -111,7 +112,7 @@ describe("lze", function()
     end
   end)
 
-  it("version and info say what the module says", function()
+  it("version and info agree with the module", function()
     assert.same({0, lze._VERSION .. "\n"}, {run "version"})
     local code, text = run "info"
     assert.equal(0, code)
@@ -120,7 +121,7 @@ describe("lze", function()
 end)
 
 describe("lze compile", function()
-  it("writes SPIR-V beside the source, or where it is told to", function()
+  it("writes SPIR-V beside the source, or to the file named by -o", function()
     process.with_directory(function(dir)
       process.write(dir .. "/f.cl",
         "#ifdef TWICE\nkernel void f(global int *x) { x[0] = N; }\n#endif\n")
@@ -137,7 +138,7 @@ describe("lze compile", function()
     end)
   end)
 
-  it("makes SPIR-V of kernels in Lua", function()
+  it("compiles Lua kernels to SPIR-V", function()
     process.with_directory(function(dir)
       process.write(dir .. "/one.lua", [[
         local lze = require "lze"
@@ -210,7 +211,7 @@ describe("lze compile", function()
     end)
   end)
 
-  it("makes SPIR-V whose captures are arguments and whose sizes are known",
+  it("compiles Lua kernels with captures as arguments and with known sizes",
     function()
       process.with_directory(function(dir)
         process.write(dir .. "/k.lua", [[
@@ -249,7 +250,7 @@ describe("lze compile", function()
       end)
     end)
 
-  it("says what does not compile, with lines, and exits 1", function()
+  it("reports compile errors with lines, and exits 1", function()
     process.with_directory(function(dir)
       local path = dir .. "/f.cl"
       process.write(path, "kernel void f() {\n  oops;\n}\n")
@@ -263,7 +264,7 @@ describe("lze compile", function()
     end)
   end)
 
-  it("says which file cannot be read or written", function()
+  it("reports files that cannot be read or written", function()
     assert.same({1, "lze compile: lze.load: ENOENT: /proc/none/f.cl: No " ..
       "such file or directory\n"}, {run("compile", "/proc/none/f.cl")})
     assert.same({1, "lze compile: /proc/none/f: No such file or directory\n"},
@@ -272,7 +273,7 @@ describe("lze compile", function()
       {run("compile", "kernels/saxpy.cl", "-o", "/dev/full")})
   end)
 
-  it("leaves no part of a file behind", function()
+  it("leaves no partly written file", function()
     process.with_directory(function(dir)
       local r = process.run(("os.exit(select(3, os.execute [[" ..
         "%s bin/lze dis kernels/nbody.spv -o '%s/a b']]))"):format(
@@ -286,14 +287,14 @@ describe("lze compile", function()
 end)
 
 describe("lze validate", function()
-  it("exits 0 for what is valid", function()
+  it("exits 0 for a valid module", function()
     assert.same({0, "kernels/saxpy.spv: valid SPIR-V 1.0; kernels: saxpy\n"},
       {run("validate", "kernels/saxpy.spv")})
     assert.same({0, "kernels/saxpy.spv: valid SPIR-V 1.0; kernels: saxpy\n"},
       {run("validate", "kernels/saxpy.spv", "--target", "opencl1.2")})
   end)
 
-  it("exits 1 and says why for what is not", function()
+  it("exits 1 and says why for an invalid file", function()
     process.with_directory(function(dir)
       local path = dir .. "/text"
       process.write(path, ("text"):rep(9))
@@ -306,7 +307,7 @@ describe("lze validate", function()
       {run("validate", "kernels")})
   end)
 
-  it("exits 2 for a target that there is not", function()
+  it("exits 2 for an unknown target", function()
     assert.same({2, "lze validate: --target: unknown environment x\n" ..
       "lze help lists what there is\n"},
       {run("validate", "kernels/saxpy.spv", "--target=x")})
@@ -314,7 +315,7 @@ describe("lze validate", function()
 end)
 
 describe("lze dis", function()
-  it("gives text that assembles to the same module", function()
+  it("prints text that assembles to a valid module", function()
     local code, text = run("dis", "kernels/saxpy.spv")
     assert.equal(0, code)
     assert.matches('OpEntryPoint Kernel %%%S+ "saxpy"', text)
@@ -322,7 +323,7 @@ describe("lze dis", function()
     assert.is_true(spirv.validate(spirv.assemble(text)))
   end)
 
-  it("exits 1 for what is not SPIR-V", function()
+  it("exits 1 for a file that is not SPIR-V", function()
     local code, text = run("dis", "kernels/saxpy.cl")
     assert.equal(1, code)
     assert.matches("^lze dis: kernels/saxpy%.cl: ", text)
@@ -339,7 +340,7 @@ describe("lze bench", function()
     assert.is_true(gb > 0.01 and gb < 1e5, text)
     assert.is_true(enqueue > 0 and enqueue < 1e4, text)
     assert.is_true(wait > 0 and wait < 1e6, text)
-    -- What it has measured is what profiles know.
+    -- Profiles use the measured limits.
     local limits = require "lze.prompt".limits(lze.device().name)
     local function says(pattern, n)
       return assert.equal(("%.1f"):format(n), text:match(pattern))
@@ -350,7 +351,7 @@ describe("lze bench", function()
     assert.equal(lze.device().fp64, limits.double ~= nil)
   end)
 
-  it("keeps the best of what was measured", function()
+  it("keeps the best limits that were measured", function()
     local prompt, name = require "lze.prompt", lze.device().name
     local before = prompt.limits(name)
     prompt.limits(name, {copy = 123456, float = 0.001, double = 0.001})
@@ -361,7 +362,7 @@ describe("lze bench", function()
     assert.is_true(limits.float > 0.001)
   end)
 
-  it("exits 1 for a device that there is not", function()
+  it("exits 1 for an unknown device", function()
     local code, text = run("bench", "--device", "no such device")
     assert.equal(1, code)
     assert.matches("^lze bench: no device matches string 'no such device'",
@@ -370,7 +371,7 @@ describe("lze bench", function()
 end)
 
 describe("lze run", function()
-  local test = process.hosted and pending or it -- lua5.4 has to load it
+  local test = process.hosted and pending or it -- lua5.4 must load it
   test("runs a script as Lua does, and says where its time went", function()
     process.with_directory(function(dir)
       local script, table_of = dir .. "/script.lua", dir .. "/of.csv"
@@ -414,7 +415,7 @@ describe("lze run", function()
       end)
     end)
 
-  it("exits 2 for options that there are not, wherever they are", function()
+  it("exits 2 for unknown options, with or without --profile", function()
     local hint = "\nlze help lists what there is\n"
     assert.same({2, "lze run: FILE.lua expected" .. hint}, {run "run"})
     assert.same({2, "lze run: FILE.lua expected" .. hint},

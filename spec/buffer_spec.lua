@@ -6,7 +6,7 @@ local lze = require "lze"
 
 local usages = {"shared", "device", "host"}
 
--- A buffer of ints 1..n of that usage.
+-- Returns a buffer of ints 1..n with that usage.
 local function counting(n, usage)
   local t = {}
   for i = 1, n do t[i] = i end
@@ -14,7 +14,7 @@ local function counting(n, usage)
 end
 
 describe("lze.buffer", function()
-  it("makes zeros of a count", function()
+  it("makes zeros from a count", function()
     for _, usage in ipairs(usages) do
       local x = lze.buffer("int", 5, {usage = usage})
       assert.equal(5, #x)
@@ -25,7 +25,7 @@ describe("lze.buffer", function()
     assert.equal(3, #lze.buffer("int", 3.0))
   end)
 
-  it("reuses memory with zeros in it, not with what was there", function()
+  it("fills reused memory with zeros", function()
     for _ = 1, 20 do
       local x = lze.buffer("int", 1000)
       assert.equal(("\0"):rep(4000), x:string())
@@ -35,7 +35,7 @@ describe("lze.buffer", function()
     end
   end)
 
-  it("leaves the contents alone with zero = false #undefined", function()
+  it("leaves the contents undefined with zero = false #undefined", function()
     local x = lze.buffer("int", 4, {zero = false})
     assert.equal(4, #x)
     assert.equal(16, #x:string())
@@ -50,7 +50,7 @@ describe("lze.buffer", function()
     end
   end)
 
-  it("takes a table that says itself what is in it", function()
+  it("takes a table with __len and __index", function()
     local function proxy(n, holes)
       return setmetatable({7}, {
         __len = function() return n end,
@@ -102,7 +102,7 @@ describe("lze.buffer", function()
     end
   end)
 
-  it("refuses what is not contents", function()
+  it("refuses invalid contents", function()
     assert.equal("bad argument #2 to 'buffer' (count: -1 is negative)",
       expect.misuse(function() lze.buffer("int", -1) end))
     assert.equal("bad argument #2 to 'buffer' (count: integer expected, got " ..
@@ -121,7 +121,7 @@ describe("lze.buffer", function()
       expect.misuse(function() lze.buffer("int", 1 << 62) end))
   end)
 
-  it("names the index of a hole or a value that does not fit", function()
+  it("names the index of a hole or of a value that does not fit", function()
     local range = "int expected (an integer from -2147483648 to 2147483647)"
     assert.equal("bad argument #2 to 'buffer' (index 2: " .. range ..
       ", got nil)",
@@ -137,7 +137,7 @@ describe("lze.buffer", function()
       expect.misuse(function() lze.buffer("float", {1, [5] = 2}) end))
   end)
 
-  it("knows its options", function()
+  it("refuses unknown and invalid options", function()
     assert.equal("unknown key 'useage' in a buffer's options (known: usage, " ..
       "device, context, zero)", expect.misuse(function()
         lze.buffer("int", 1, {useage = "host"})
@@ -175,7 +175,7 @@ describe("lze.buffer", function()
     assert.equal(d, lze.buffer("int", 1, {device = "*"}).device)
   end)
 
-  it("that finds no memory says how much was asked for", function()
+  it("reports the requested size if it finds no memory", function()
     local err = expect.failure(function() lze.buffer("char", 1 << 46) end)
     assert.equal("zeMemAllocShared", err.call)
     assert.matches("^ERROR_", err.code)
@@ -195,7 +195,7 @@ describe("lze.buffer", function()
 end)
 
 describe("the fields of a buffer", function()
-  it("say what it is", function()
+  it("describe it", function()
     local x = lze.buffer("float4", 10, {usage = "host"})
     assert.equal("float4", x.type)
     assert.equal("host", x.usage)
@@ -206,7 +206,7 @@ describe("the fields of a buffer", function()
       :gsub("^userdata: 0x0+", "userdata: 0x")))
   end)
 
-  it("are known, and cannot be set", function()
+  it("are listed in errors, and cannot be set", function()
     local x = lze.buffer("int", 1)
     local known = " in a buffer (known: bytes, close, context, copy, " ..
       "copy_box, device, display, export, fill, handle, load, pending, " ..
@@ -223,7 +223,8 @@ describe("the fields of a buffer", function()
 end)
 
 describe("an element", function()
-  it("that is a vector is a copy, and what is set in it is written", function()
+  it("that is a vector is a copy, but setting its parts writes to the buffer",
+  function()
     local x = lze.buffer("float4", {{1, 2, 3, 4}, {5, 6, 7, 8}})
     local copy = x[1]
     copy[2] = 99
@@ -270,14 +271,14 @@ describe("an element", function()
     end
   end)
 
-  it("outside reads as nil", function()
+  it("outside the buffer is nil", function()
     local x = counting(3)
     for _, i in ipairs {0, 4, -1, math.mininteger, math.maxinteger} do
       assert.is_nil(x[i])
     end
   end)
 
-  it("outside cannot be written", function()
+  it("outside the buffer cannot be written", function()
     local x = counting(3)
     for _, i in ipairs {0, 4, -1, math.mininteger, math.maxinteger} do
       assert.equal(("index %d is outside 1..3"):format(i),
@@ -294,7 +295,7 @@ describe("an element", function()
       expect.misuse(function() x[1.5] = 1 end))
   end)
 
-  it("of a device buffer is out of reach", function()
+  it("of a device buffer cannot be accessed", function()
     local x = counting(3, "device")
     local message = "a device buffer has no elements on the host: use :read " ..
       "or :write"
@@ -303,7 +304,7 @@ describe("an element", function()
     assert.same({1, 2, 3}, x:read())
   end)
 
-  it("serves pairs", function()
+  it("is visited by pairs", function()
     local x, seen = lze.buffer("int2", {{1, 2}, {3, 4}, {5, 6}}), {}
     for i, v in pairs(x) do seen[i] = {table.unpack(v)} end
     assert.same({{1, 2}, {3, 4}, {5, 6}}, seen)
@@ -318,7 +319,7 @@ describe("an element", function()
       expect.misuse(function() for _ in pairs(x) do x:close() end end))
   end)
 
-  it("serves ipairs and the functions of table", function()
+  it("is visited by ipairs and the functions of table", function()
     local x = lze.buffer("int", {3, 1, 4, 1, 5})
     local seen = {}
     for i, v in ipairs(x) do seen[i] = v end
@@ -357,7 +358,7 @@ describe("read", function()
     end
   end)
 
-  it("fills the table that is given", function()
+  it("fills the given table", function()
     local x = counting(3)
     local t = {9, 9, 9, 9}
     assert.equal(t, x:read(1, -1, t))
@@ -366,7 +367,7 @@ describe("read", function()
     assert.same({3, 2, 3, 9}, x:read(3, 2, t))
   end)
 
-  it("goes beyond one piece", function()
+  it("reads more than one piece", function()
     for _, usage in ipairs(usages) do
       local n = 5000
       local x = counting(n, usage)
@@ -378,7 +379,7 @@ describe("read", function()
     end
   end)
 
-  it("clamps nothing", function()
+  it("refuses ranges outside the buffer", function()
     for _, usage in ipairs(usages) do
       local x = counting(6, usage)
       for _, case in ipairs {
@@ -420,7 +421,7 @@ describe("read", function()
 end)
 
 describe("string", function()
-  it("gives the bytes of a range", function()
+  it("returns the bytes of a range", function()
     for _, usage in ipairs(usages) do
       local x = lze.buffer("ushort", {0x4241, 0x4443, 0x4645},
         {usage = usage})
@@ -433,7 +434,7 @@ describe("string", function()
     end
   end)
 
-  it("is what buffer takes", function()
+  it("returns bytes that lze.buffer accepts", function()
     local bytes = {}
     for i = 0, 255 do bytes[i + 1] = string.char(i) end
     bytes = table.concat(bytes):rep(40)
@@ -442,7 +443,7 @@ describe("string", function()
     end
   end)
 
-  it("of a large device buffer comes in pieces", function()
+  it("copies a large device buffer in pieces", function()
     local n = (9 << 20) + 12 -- more than two pieces
     local bytes = ("0123456789abcde"):rep(n // 15 + 1):sub(1, n)
     local x = lze.buffer("uchar", bytes, {usage = "device"})
@@ -483,7 +484,7 @@ describe("write", function()
     assert.same({9, 2, 3, 4}, x:read())
   end)
 
-  it("refuses more than fits", function()
+  it("refuses more elements than fit", function()
     for _, usage in ipairs(usages) do
       local x = counting(3, usage)
       local function fails(source, at, n)
@@ -525,7 +526,7 @@ describe("write", function()
     end
   end)
 
-  it("takes buffers of its own type only", function()
+  it("takes only buffers of the same type", function()
     local x = lze.buffer("int", 2)
     assert.equal("bad argument #1 to 'write' (buffer of int expected, got " ..
       "buffer of float (x:view can change the type))",
@@ -536,7 +537,7 @@ describe("write", function()
       "expected, got integer 1)", expect.misuse(function() x:write(1) end))
   end)
 
-  it("has consumed its source when it returns", function()
+  it("has read its source when it returns", function()
     for _, usage in ipairs(usages) do
       local t = {1, 2, 3}
       local source = lze.buffer("int", t)
@@ -593,7 +594,7 @@ describe("fill", function()
 end)
 
 describe("copy", function()
-  it("copies between all kinds", function()
+  it("copies between all usages", function()
     for _, from in ipairs(usages) do
       for _, to in ipairs(usages) do
         local x, y = counting(6, from), lze.buffer("int", 6, {usage = to})
@@ -612,7 +613,7 @@ describe("copy", function()
     end
   end)
 
-  it("within a buffer takes what was there before", function()
+  it("copies the old elements within a buffer", function()
     for _, usage in ipairs(usages) do
       assert.same({1, 1, 2, 3, 4, 6},
         (function() local x = counting(6, usage)
@@ -655,7 +656,7 @@ describe("copy", function()
 end)
 
 describe("view", function()
-  it("shares its storage", function()
+  it("shares its buffer's storage", function()
     for _, usage in ipairs(usages) do
       local x = counting(6, usage)
       local v = x:view(2, 4)
@@ -674,7 +675,7 @@ describe("view", function()
     end
   end)
 
-  it("of a view counts the view's elements", function()
+  it("of a view counts from the view's start", function()
     local x = counting(9)
     local v = x:view(3, 8):view(2, 4)
     assert.same({4, 5, 6}, v:read())
@@ -726,7 +727,7 @@ describe("view", function()
 end)
 
 describe("a closed buffer", function()
-  it("can only be closed, printed and asked its type", function()
+  it("can only be closed, printed and passed to lze.type", function()
     for _, usage in ipairs(usages) do
       local x, y = counting(3, usage), counting(3)
       assert.is_nil(x:close())
@@ -760,7 +761,7 @@ describe("a closed buffer", function()
     end
   end)
 
-  it("says which argument it is", function()
+  it("is named by its argument in errors", function()
     local x, y = counting(3), counting(3)
     x:close()
     assert.equal("calling 'read' on bad self (the buffer is closed)",
@@ -784,7 +785,7 @@ describe("a closed buffer", function()
       expect.misuse(function() deep:read() end))
   end)
 
-  it("is what <close> leaves", function()
+  it("results from <close>", function()
     local kept
     do
       local x <close> = counting(3)
@@ -794,7 +795,7 @@ describe("a closed buffer", function()
     assert.equal("buffer: int[3] (closed)", tostring(kept))
   end)
 
-  it("was dropped: its views live on", function()
+  it("differs from a dropped one, whose views stay valid", function()
     local v = counting(6):view(2, 3)
     collectgarbage()
     collectgarbage()
@@ -824,7 +825,7 @@ describe("tostring", function()
 end)
 
 describe("pending", function()
-  it("is about work in flight on these elements", function()
+  it("reports work in flight on these elements", function()
     local x = lze.buffer("int", 100)
     assert.is_false(x:pending())
     x:fill(1)
@@ -838,7 +839,7 @@ describe("pending", function()
 end)
 
 describe("copies between contexts", function()
-  it("go by way of the host, for every kind", function()
+  it("go through host memory, for every usage", function()
     for _, from in ipairs(usages) do
       for _, to in ipairs(usages) do
         local ctx <close> = lze.context(lze.device())
@@ -857,7 +858,7 @@ describe("copies between contexts", function()
 end)
 
 describe("copy_box", function()
-  -- A buffer of width x height x depth with 100 z + 10 y + x in it.
+  -- Returns a buffer of width x height x depth elements, 100 z + 10 y + x each.
   local function grid(width, height, depth, usage)
     local t = {}
     for z = 1, depth or 1 do
@@ -889,13 +890,13 @@ describe("copy_box", function()
     assert.same({223, 224, 233, 234, 323, 324, 333, 334}, dst:read())
   end)
 
-  it("of one row is a copy", function()
+  it("copies one row like copy", function()
     local dst = lze.buffer("int", 5)
     dst:copy_box(grid(5, 1), {size = {5}})
     assert.same({111, 112, 113, 114, 115}, dst:read())
   end)
 
-  it("stays inside both buffers", function()
+  it("refuses boxes outside either buffer", function()
     local src, dst = grid(5, 4), lze.buffer("int", 12)
     local function call(box)
       local message = expect.misuse(function() dst:copy_box(src, box) end)
@@ -956,7 +957,7 @@ describe("save and load", function()
     end
   end)
 
-  it("check the file", function()
+  it("report errors of the file", function()
     local x = counting(3)
     local file = io.tmpfile()
     file:write "12345"

@@ -13,13 +13,14 @@ local function one(source, options)
   return x[1]
 end
 
--- What scripts/check-ocloc runs this with knows fewer options.
+-- The compiler of scripts/check-ocloc has fewer options.
 local ocloc = os.getenv "LZE_COMPILER" == "ocloc"
 
 local store = "kernel void f(global int *x) { x[0] = N; }"
 
 describe("lze.compile", function()
-  -- Lua 5.4.4 loses its stack where a variable to be closed is, and grows it.
+  -- Lua 5.4.4 uses an invalid stack pointer if the stack grows while it holds a
+  -- to-be-closed variable.
   it("compiles on stacks of any size", function()
     local function compile(...)
       local m <const> = lze.compile "kernel void f(global int *x) { *x = 1; }"
@@ -43,7 +44,7 @@ describe("lze.compile", function()
                                             N = "TWICE(6)"}}))
   end)
 
-  it("refuses what is not a macro", function()
+  it("refuses invalid macros", function()
     for _, name in ipairs {"", "A B", "1", "A-B", "A=1", "A(x", "A(x)y"} do
       assert.equal(("option defines: the name of a macro expected, got " ..
         "string '%s'"):format(name), expect.misuse(function()
@@ -58,7 +59,7 @@ describe("lze.compile", function()
       end))
   end)
 
-  it("includes files, and notices when they change", function()
+  it("includes files, and notices their changes", function()
     process.with_directory(function(dir)
       local options = {include = {dir}}
       for n = 1, 2 do
@@ -68,10 +69,10 @@ describe("lze.compile", function()
     end)
   end)
 
-  -- __DATE__ keeps the result out of the cache, so that a compiler runs; hooks
-  -- are called twenty times a second, and so much takes it longer.
-  it("notices that a hook closes the context while a compiler runs", function()
-    if ocloc then return end -- which is a library
+  -- __DATE__ keeps the result out of the cache, so that a compiler runs. Hooks
+  -- are called twenty times a second, and the compiler takes longer than that.
+  it("reports a context that a hook closes while a compiler runs", function()
+    if ocloc then return end -- ocloc is a library
     local _, inner = debug.getupvalue(lze.compile, 1)
     local context, closed = lze.context(), 0
     debug.sethook(function()
@@ -97,14 +98,14 @@ describe("lze.compile", function()
     assert.is_true(closed > 0)
   end)
 
-  it("keeps no lock where it raises", function()
-    if ocloc then return end -- which is given all of them at once
+  it("keeps no lock if it raises an error", function()
+    if ocloc then return end -- it takes all flags at once
     local flags = {}
     for i = 1, 240 do flags[i] = "-DA" .. i end
     local function compile()
       return select(2, pcall(lze.compile, store, {flags = flags}))
     end
-    collectgarbage "stop" -- it would give the lock back
+    collectgarbage "stop" -- it would release the lock
     local first = compile()
     debug.sethook(function() error("it waits", 0) end, "", 9000)
     local second = compile()
@@ -114,7 +115,7 @@ describe("lze.compile", function()
     assert.equal("too many compiler options", second)
   end)
 
-  it("takes flags and a version of the language", function()
+  it("takes flags and a language version", function()
     assert.equal(3, one(store, {flags = {"-DN=3"}}))
     local version = [[
       kernel void f(global int *x) { x[0] = __OPENCL_C_VERSION__; }]]
@@ -126,7 +127,7 @@ describe("lze.compile", function()
       expect.misuse(function() lze.compile(store, {std = 2}) end))
   end)
 
-  it("knows its options", function()
+  it("refuses unknown options", function()
     assert.equal("unknown key 'define' in a module's options (known: std, " ..
       "defines, include, flags, format, signature, device, context, " ..
       "options, constants, validate, spirv)",
@@ -135,7 +136,7 @@ describe("lze.compile", function()
       "got nil)", expect.misuse(function() lze.compile() end))
   end)
 
-  it("has the user's lines and the file's name in err.log", function()
+  it("reports the user's lines and the file's name in err.log", function()
     local err = expect.failure(function()
       lze.compile "kernel void f() {\n\n  oops;\n}\n"
     end)
@@ -150,7 +151,7 @@ describe("lze.compile", function()
     end)
   end)
 
-  it("takes double where the device has it", function()
+  it("takes double if the device has it", function()
     if not lze.device().fp64 then return end
     local f = lze.compile [[
       kernel void f(global double *x) { x[0] = sqrt(x[0]) * 0.1; }]].f
@@ -159,7 +160,7 @@ describe("lze.compile", function()
     assert.equal(0.2, x[1])
   end)
 
-  -- It refuses the flag.
+  -- ocloc refuses the flag.
   local warnings = ocloc and pending or it
   warnings("are in mod.log, of a cached module too", function()
     local source = "kernel void f(global int *x) {\n  x[0] = 1;\n  int y;\n}"
@@ -173,7 +174,7 @@ describe("lze.compile", function()
     assert.equal("", lze.load "kernels/saxpy.spv".log)
   end)
 
-  it("wants a kernel", function()
+  it("requires a kernel", function()
     for _, source in ipairs {"", "// nothing", "int f(int a) { return a; }"} do
       local err = expect.failure(function() lze.compile(source) end)
       assert.equal("NO_KERNEL", err.code)
@@ -184,7 +185,7 @@ describe("lze.compile", function()
 end)
 
 describe("a compiler", function()
-  it("is not looked for along PATH or in the current directory", function()
+  it("is not searched for in PATH or in the current directory", function()
     process.with_directory(function(dir)
       for _, name in ipairs {"clang", "clang-15", "llvm-spirv-15",
                              "clang-18", "llvm-spirv-18"} do
@@ -204,8 +205,8 @@ describe("a compiler", function()
   end)
 end)
 
--- The lines that a script prints with a compiler of that kind and an empty
--- cache. `dir` is a directory to be used.
+-- Returns the lines that a script prints with the compiler and the cache
+-- directory of `env`. `dir` is the default cache directory, initially empty.
 local function with_compiler(dir, env, script)
   env.XDG_CACHE_HOME = env.XDG_CACHE_HOME or dir
   local lines = {}
@@ -231,7 +232,7 @@ local use = [[
 describe("LZE_COMPILER", function()
   local fake = os.getenv "LZE_TEST_BUILD" .. "/spec"
 
-  it("has a word that is known", function()
+  it("must name a known compiler", function()
     process.with_directory(function(dir)
       local lines = with_compiler(dir, {LZE_COMPILER = "gcc"}, [[
         print(pcall(require "lze".compile, "kernel void f() {}"))]])
@@ -240,7 +241,8 @@ describe("LZE_COMPILER", function()
     end)
   end)
 
-  it("that is not there is an error that says what to install", function()
+  it("that names a missing compiler is an error that says what to install",
+  function()
     process.with_directory(function(dir)
       -- The system may have it.
       local env = {LZE_COMPILER = "ocloc", LD_LIBRARY_PATH = false}
@@ -260,7 +262,7 @@ describe("LZE_COMPILER", function()
     end)
   end)
 
-  it("can be a clang that writes SPIR-V by itself", function()
+  it("can be a clang that writes SPIR-V itself", function()
     process.with_directory(function(dir)
       local clang = dir .. "/clang"
       process.write(clang, ([[
@@ -293,8 +295,9 @@ esac
     end)
   end)
 
-  -- scripts/check-clang has one.
-  it("has what clang says of arguments, where its SPIR-V does not", function()
+  -- scripts/check-clang has such a clang.
+  it("takes argument types from clang's LLVM IR if its SPIR-V lacks them",
+  function()
     process.with_directory(function(dir)
       process.write(dir .. "/made.spv", lze.spirv.assemble [[
         OpCapability Addresses
@@ -349,8 +352,8 @@ esac
     end)
   end)
 
-  -- scripts/check-clang has one.
-  it("can be a clang as it is", function()
+  -- scripts/check-clang has such a clang.
+  it("can be an unmodified clang", function()
     process.with_directory(function(dir)
       local lines = with_compiler(dir, {LZE_COMPILER = "clang"}, [[
         local lze = require "lze"
@@ -388,7 +391,7 @@ esac
     end)
   end)
 
-  it("is called clang in errors, whatever its file is", function()
+  it("is called clang in errors, regardless of its file name", function()
     process.with_directory(function(dir)
       local clang = dir .. "/my-compiler-99"
       process.write(clang, "#!/bin/sh\n" ..
@@ -400,7 +403,7 @@ esac
     end)
   end)
 
-  it("is told from a source that does not compile where it cannot be started",
+  it("that cannot be started is not reported as a source error",
     function()
       process.with_directory(function(dir)
         local clang = dir .. "/clang"
@@ -414,7 +417,7 @@ esac
       end)
     end)
 
-  it("is ended by a debug hook, with all that it has started", function()
+  it("is stopped by a debug hook, with all its child processes", function()
     process.with_directory(function(dir)
       local clang = dir .. "/clang"
       process.write(clang, ([[
@@ -425,7 +428,7 @@ echo $! $$ >DIR/started
 wait
 ]]):gsub("DIR", dir))
       assert(os.execute("chmod +x " .. clang))
-      -- Without the process that builds modules, which would stay.
+      -- Disable the process that builds modules, which would keep running.
       local lines = with_compiler(dir, {LZE_COMPILER = "clang",
         LZE_CLANG = clang, LZE_BUILD_SECONDS = "0"}, ([[
         local lze = require "lze"
@@ -498,7 +501,7 @@ kernel void f() {}
     end)
   end)
 
-  it("of libocloc takes no option with white space", function()
+  it("for libocloc refuses options with white space", function()
     process.with_directory(function(dir)
       local lines = with_compiler(dir, {LZE_COMPILER = "ocloc",
         LD_LIBRARY_PATH = fake}, [[
@@ -524,7 +527,7 @@ describe("the cache", function()
     return kinds, modes
   end
 
-  -- Compile, and say whether a cache is used.
+  -- Compiles, and prints whether a cache is used.
   local work = [[
     local lze = require "lze"
     local mod = lze.compile "kernel void f(global int *x) { x[0] = 9; }"
@@ -549,12 +552,12 @@ describe("the cache", function()
         local lze = require "lze"
         local c = lze.cache "clear"
         io.write(c.entries, " ", c.bytes)]], {env = env}))
-      -- What processes take turns with stays: it may be held.
+      -- The lock file stays, because another process may hold the lock.
       assert.same({lock = 1}, (entries(dir .. "/a/b/lze")))
     end)
   end)
 
-  it("loses what processes that were killed were writing", function()
+  it("deletes files that killed processes left unfinished", function()
     process.with_directory(function(dir)
       local name = "/lze/" .. ("0"):rep(32) .. ".spv."
       assert(os.execute(("mkdir -m 700 %s/lze; touch -d '2 hours ago' %s; " ..
@@ -568,7 +571,7 @@ describe("the cache", function()
     end)
   end)
 
-  it("that others can enter is not used", function()
+  it("is not used if others can enter it", function()
     for _, mode in ipairs {"755", "770", "701"} do
       process.with_directory(function(dir)
         assert(os.execute(("mkdir -m %s %s/lze"):format(mode, dir)))
@@ -579,7 +582,7 @@ describe("the cache", function()
     end
   end)
 
-  it("that is a symbolic link is not used", function()
+  it("is not used if it is a symbolic link", function()
     process.with_directory(function(dir)
       assert(os.execute(("mkdir -m 700 %s/there; ln -s there %s/lze")
         :format(dir, dir)))
@@ -589,7 +592,7 @@ describe("the cache", function()
     end)
   end)
 
-  it("of another user is not used", function()
+  it("is not used if another user owns it", function()
     local id = assert(io.popen "id -u")
     local root = id:read "n" == 0
     id:close()
@@ -611,14 +614,14 @@ describe("the cache", function()
     end)
   end)
 
-  it("takes no entry of another source, device or version for its own",
+  it("never uses an entry of another source, device or version",
     function()
       process.with_directory(function(dir)
         local env = {XDG_CACHE_HOME = dir}
         assert.equal("9\t", with_compiler(dir, env, work)[1]:sub(1, 2))
         local other = work:gsub("= 9", "= 8")
         assert.equal("8\t", with_compiler(dir, env, other)[1]:sub(1, 2))
-        -- Each file under the name of the other: the keys inside tell.
+        -- Each file gets the other's name. The keys inside tell them apart.
         assert(os.execute("cd " .. dir .. [[/lze && for k in spv native; do
           set -- *.$k; mv $1 t; mv $2 $1; mv t $2; done]]))
         assert.equal("9\t", with_compiler(dir, env, work)[1]:sub(1, 2))
@@ -626,9 +629,9 @@ describe("the cache", function()
       end)
     end)
 
-  it("gives up what was used least recently when it grows too large", function()
+  it("drops the least recently used entries when it grows too large", function()
     process.with_directory(function(dir)
-      -- Sparse files in entries' names, together more than the limit.
+      -- Sparse files named like entries, together larger than the limit.
       local a, b = ("a"):rep(32) .. ".old", ("b"):rep(32) .. ".newer"
       assert(os.execute(([[
         mkdir -m 700 %s/lze && cd %s/lze &&
@@ -645,7 +648,7 @@ describe("the cache", function()
     end)
   end)
 
-  it("ignores entries that are cut short or changed in one byte", function()
+  it("ignores entries that are truncated or changed in one byte", function()
     process.with_directory(function(dir)
       local env = {XDG_CACHE_HOME = dir}
       with_compiler(dir, env, work)
@@ -707,7 +710,7 @@ describe("format = \"source\"", function()
     assert.same({8, 1, 1}, mod.first.required_group_size)
   end)
 
-  it("takes exact divisors only, as nobody knows what the kernel uses",
+  it("takes only exact divisors, because lze cannot inspect the kernel",
     function()
       local mod <close> = lze.compile(source, with(saxpy))
       local g = mod.saxpy:group(1003) -- 17 * 59
@@ -727,7 +730,7 @@ describe("format = \"source\"", function()
     end
   end)
 
-  it("goes with a signature that is one, and only with that", function()
+  it("requires a valid signature, and a signature requires it", function()
     local function is(message, options)
       assert.equal(message,
         expect.misuse(function() lze.compile(source, options) end))
@@ -759,7 +762,7 @@ describe("format = \"source\"", function()
     end
   end)
 
-  it("checks the signature against what the driver made", function()
+  it("checks the signature against the compiled kernels", function()
     local mod <close> = lze.compile(source, with "saxpy(float a); other()")
     assert.equal("kernel saxpy: the signature has 1 arguments, the source 3",
       expect.misuse(function() return mod.saxpy end))
@@ -767,17 +770,17 @@ describe("format = \"source\"", function()
     assert.equal("ERROR_INVALID_KERNEL_NAME", err.code)
   end)
 
-  it("has the driver's compiler's words in err.log", function()
+  it("has the messages of the driver's compiler in err.log", function()
     local err = expect.failure(function()
       lze.compile("kernel void f() { oops; }", with "f()")
     end)
     assert.equal("ERROR_MODULE_BUILD_FAILURE", err.code)
-    -- Where a loader wraps handles, they are in the message.
+    -- If a loader wraps handles, the messages are in err.message.
     assert.matches("use of undeclared identifier 'oops'",
       err.log or err.message)
   end)
 
-  it("takes types of the source's own", function()
+  it("takes types that the source defines", function()
     local types = [[
       typedef struct { float mass; int kind; float4 by; } body;
       struct triple { char x[3]; };
@@ -847,7 +850,7 @@ describe("format = \"source\"", function()
     assert.same({2, 4, 6, 8}, to:read())
   end)
 
-  it("names an argument whose size OpenCL does not say", function()
+  it("names an argument whose size OpenCL does not report", function()
     for declared, said in pairs {
       ["struct { int x; } p"] = "kernel f: parameter p: OpenCL does not say " ..
         "what size '",

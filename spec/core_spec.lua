@@ -23,16 +23,17 @@ describe("the module", function()
     assert.equal("", process.output 'require "lze"')
   end)
 
-  it("says its version in two forms", function()
+  it("has its version in two forms", function()
     assert.matches("^%d+%.%d+%.%d+$", lze.version)
     assert.equal("lze " .. lze.version, lze._VERSION)
     assert.matches(" array ", tostring(lze))
-    -- It raises in no case.
+    -- tostring(lze) never raises an error.
     assert.matches("^lze %d", process.output("print(require 'lze')",
       {env = {LZE_FUSE = "never or so"}}))
   end)
 
-  it("names the field that was meant, or all, for one that it lacks", function()
+  it("suggests a similar field, or lists all fields, for an unknown field",
+  function()
     local function said(t, key)
       return expect.misuse(function() return t[key] end)
     end
@@ -55,7 +56,7 @@ describe("the module", function()
       "lze.work.global_id?", said(lze.work, "globalid"))
   end)
 
-  it("has nil for what only programs look for", function()
+  it("returns nil for keys that only programs look up", function()
     for _, t in ipairs {lze, lze.spirv, lze.work} do
       for _, key in ipairs {1, true, "_NAME", "__index"} do
         assert.is_nil(t[key])
@@ -63,7 +64,7 @@ describe("the module", function()
     end
   end)
 
-  it("can be opened twice in a state, which stays one", function()
+  it("returns the same module if it is opened twice in a state", function()
     local open = assert(package.loadlib(
       assert(package.searchpath("lze", package.cpath)), "luaopen_lze"))
     local again = open()
@@ -89,7 +90,7 @@ describe("the module", function()
 end)
 
 describe("lze.type", function()
-  it("names what is lze's", function()
+  it("names the types of lze objects", function()
     local x = lze.buffer("int", 1)
     local mod = lze.load "kernels/spec.spv"
     assert.equal("buffer", lze.type(x))
@@ -133,7 +134,7 @@ describe("devices", function()
     end
   end)
 
-  it("have what scripts choose by", function()
+  it("have the fields that scripts choose by", function()
     for _, d in ipairs(devices) do
       assert.is_string(d.name)
       assert.is_true(#d.name > 0)
@@ -149,7 +150,7 @@ describe("devices", function()
       end
       assert.is_boolean(d.fp64)
       assert.is_boolean(d.fp16)
-      assert.is_true(d.fp16 or not d.software) -- rewritten where need be
+      assert.is_true(d.fp16 or not d.software) -- rewritten if necessary
       assert.matches("^%x+%-%x+%-%x+%-%x+%-%x+$", d.uuid)
       assert.equal(36, #d.uuid)
       assert.equal("driver", lze.type(d.driver))
@@ -179,7 +180,7 @@ describe("devices", function()
     end
   end)
 
-  it("list tiles, which know their parent", function()
+  it("list their tiles, whose parent is the device", function()
     for _, d in ipairs(devices) do
       for _, tile in ipairs(d:subdevices()) do
         assert.equal(d, tile.parent)
@@ -208,7 +209,7 @@ describe("devices", function()
     assert.is_false(pcall(setmetatable, lze.device(), {}))
     local a = lze.array.zeros {1}
     assert.is_false(pcall(setmetatable, a, {}))
-    -- What has that of an array is none.
+    -- A table with the value of getmetatable(array) is not an array.
     local other = setmetatable({}, getmetatable(a))
     assert.equal("an object of lze", getmetatable(other))
     assert.is_nil(lze.type(other))
@@ -228,7 +229,7 @@ describe("drivers", function()
     end
   end)
 
-  it("are those of the devices", function()
+  it("include the driver of every device", function()
     local known = {}
     for _, d in ipairs(lze.drivers()) do known[d] = true end
     for _, d in ipairs(lze.devices()) do assert.is_true(known[d.driver]) end
@@ -287,7 +288,7 @@ describe("a selector", function()
     assert.same(names(all), names(lze.devices "no such device,*"))
   end)
 
-  it("may take away", function()
+  it("may exclude devices", function()
     assert.same({}, lze.devices "!*")
     assert.same({}, lze.devices "*;!*")
     assert.same(names(all), names(lze.devices "!99"))
@@ -297,7 +298,7 @@ describe("a selector", function()
     assert.equal(#all - 1, #rest)
   end)
 
-  it("chooses a device, or the error lists what there is", function()
+  it("chooses a device, or raises an error that lists the devices", function()
     assert.equal(all[1], lze.device "*")
     local list = {}
     for i, d in ipairs(all) do
@@ -310,7 +311,7 @@ describe("a selector", function()
       expect.misuse(function() lze.device(99) end))
   end)
 
-  it("is quoted in part where it is long", function()
+  it("is shortened in errors if it is long", function()
     for _, bad in ipairs {("x"):rep(20000), ("x"):rep(20000) .. ";;"} do
       local message = expect.misuse(function() lze.device(bad) end)
       assert.is_true(#message < 400 + 200 * #all, #message)
@@ -324,7 +325,7 @@ describe("a selector", function()
       out)
   end)
 
-  it("counts as lze.info says", function()
+  it("uses the numbers that lze.info shows", function()
     local text = lze.info()
     for i, d in ipairs(all) do
       local from = text:find(("device %d: "):format(i), 1, true)
@@ -392,21 +393,21 @@ describe("LZE_DEVICE", function()
         lze.device().type), out:gsub(", 2 or .*$", "\n"))
     end)
 
-  it("in a bad grammar is an error that names it", function()
+  it("with a syntax error is named in the error", function()
     assert.equal("stdin:1: LZE_DEVICE 'cpu;;': an empty term\n",
       (process.output([[
 print(select(2, pcall(function() require "lze".buffer("int", 1) end)))]],
         {env = {LZE_DEVICE = "cpu;;"}})))
   end)
 
-  it("is beaten by an argument", function()
+  it("is overridden by an argument", function()
     assert.equal("1\n", process.output([[
       local lze = require "lze"
       print(#lze.buffer("int", 1, {device = "*"}))]],
       {env = {LZE_DEVICE = "abacus"}}))
   end)
 
-  it("is beaten by all that tells a device", function()
+  it("is overridden by every argument that determines a device", function()
     local script = [[
       local lze = require "lze"
       local d = lze.devices()[%d]
@@ -430,7 +431,7 @@ print(select(2, pcall(function() require "lze".buffer("int", 1) end)))]],
       {env = {LZE_DEVICE = "abacus", ZOCL_ROOT_DEVICES = "2"}}))
   end)
 
-  it("is asked where a context has several devices", function()
+  it("is used if a context has several devices", function()
     local script = [[
       local lze = require "lze"
       local d = lze.devices()
@@ -454,7 +455,7 @@ describe("ONEAPI_DEVICE_SELECTOR", function()
   end
   local n = #lze.devices()
 
-  it("limits what exists", function()
+  it("limits the devices that exist", function()
     assert.equal(n .. "\n", count "level_zero:*")
     assert.equal(n .. "\n", count "*:*")
     assert.equal("1\n", count "level_zero:0")
@@ -469,7 +470,7 @@ describe("ONEAPI_DEVICE_SELECTOR", function()
     assert.equal("1\n", count "opencl:* ; level_zero:99, 0")
   end)
 
-  it("limits what is listed, by the numbers that count", function()
+  it("limits the listed devices, and renumbers them", function()
     local out = process.output([[
       local lze = require "lze"
       print(select(2, pcall(lze.device, "1")))
@@ -497,7 +498,7 @@ describe("ONEAPI_DEVICE_SELECTOR", function()
     assert.is_nil(out:find("left out", 1, true))
   end)
 
-  it("in another grammar is an error", function()
+  it("with a syntax error is an error", function()
     assert.equal("stdin:2: ONEAPI_DEVICE_SELECTOR=level_zero:gpu:0: " ..
       "'backend:devices' expected in each term\n", count "level_zero:gpu:0")
     assert.equal("stdin:2: ONEAPI_DEVICE_SELECTOR=gpu: 'backend:devices' " ..
@@ -507,7 +508,7 @@ describe("ONEAPI_DEVICE_SELECTOR", function()
       count "level_zero:abacus")
   end)
 
-  it("leaves none: using the default says so", function()
+  it("that leaves no device is named when the default is used", function()
     local out = process.output([[
       print(select(2, pcall(require "lze".buffer, "int", 1)))]],
       {env = {ONEAPI_DEVICE_SELECTOR = "opencl:*"}})
@@ -517,7 +518,7 @@ describe("ONEAPI_DEVICE_SELECTOR", function()
 end)
 
 describe("lze.info", function()
-  it("is a screen of text with every driver and device", function()
+  it("shows every driver and device on one screen", function()
     local text = lze.info()
     assert.equal("lze " .. lze.version, text:match "^lze [%d.]+")
     assert.matches("^[^\n]*libze_loader%.so", text)
@@ -550,7 +551,7 @@ describe("lze.info", function()
     end)
   end)
 
-  it("says which variables are in force", function()
+  it("lists the variables that are set", function()
     local out = process.output("io.write(require'lze'.info())",
       {env = {LZE_DEVICE = "0", LZE_GROUP_POLICY = "largest", LZE_SYNC = "1",
               LZE_FUSE = "never", LZE_TOP = "0",

@@ -13,7 +13,7 @@ describe("LZE_SYNC=1", function()
       print(ev:done(), not x:pending())]], {env = {LZE_SYNC = "1"}}))
   end)
 
-  it("set to 0 or to nothing does not", function()
+  it("does not wait if it is 0 or empty", function()
     for _, value in ipairs {"0", ""} do
       assert.equal("false\n", process.output([[
         local lze = require "lze"
@@ -25,12 +25,12 @@ describe("LZE_SYNC=1", function()
   end)
 end)
 
--- A range beyond a buffer is refused where nothing guards the access.
+-- Without a guard for the access, a range beyond a buffer is refused.
 local add = [[kernel void add(global int *x, int n) {
   if (n != 0) x[get_global_id(0)] += n; }]]
 
 describe("LZE_CHECK=1", function()
-  it("accuses the launch that wrote to another buffer's guard", function()
+  it("reports the launch that wrote to another buffer's guard", function()
     local out = process.output([[
       local lze = require "lze"
       local poke = lze.compile(os.getenv "POKE").poke
@@ -44,7 +44,7 @@ describe("LZE_CHECK=1", function()
       "not given\ntrue\n7\n", out)
   end)
 
-  it("names what wrote beyond a view", function()
+  it("names the argument beyond whose view a kernel wrote", function()
     local out = process.output([[
       local lze = require "lze"
       local poke = lze.compile(os.getenv "POKE").poke
@@ -72,7 +72,7 @@ describe("LZE_CHECK=1", function()
       (out:gsub("stdin:%d+: ", "")))
   end)
 
-  it("names the kernel and the buffer that it wrote beyond", function()
+  it("names the kernel and the buffer beyond which it wrote", function()
     local out = process.output([[
       local lze = require "lze"
       local mod = {add = lze.compile(os.getenv "ADD").add}
@@ -103,7 +103,7 @@ describe("LZE_CHECK=1", function()
     assert.equal("0\n", out)
   end)
 
-  it("looks before a buffer, too", function()
+  it("also checks before a buffer", function()
     assert.equal("stdin:5: kernel before: argument 1 (x): memory outside " ..
       "the buffer was written, 4 bytes before its start\n", process.output([[
         local lze = require "lze"
@@ -113,7 +113,7 @@ describe("LZE_CHECK=1", function()
           mod.before(1, x) end)))]], {env = {LZE_CHECK = "1"}}))
   end)
 
-  it("looks after runs of plans, and names the tasks", function()
+  it("checks after runs of plans, and names the tasks", function()
     local out = process.output([[
       local lze = require "lze"
       local mod = {add = lze.compile(os.getenv "ADD").add}
@@ -136,7 +136,7 @@ describe("LZE_CHECK=1", function()
       one:format("h", "h.c"), out)
   end)
 
-  it("names the tasks of the run, and those that write transient buffers",
+  it("names the tasks of the run, and tasks that write transient buffers",
     function()
       local out = process.output([[
         local lze = require "lze"
@@ -157,10 +157,10 @@ describe("LZE_CHECK=1", function()
       assert.matches("what writes to it: h.over\n$", out)
     end)
 
-  it("refuses nil for a pointer that a kernel follows without looking",
+  it("refuses nil for a pointer that a kernel follows without checking",
     function()
-      -- Mesa's llvmpipe reads what all work-items would read, even where none
-      -- does.
+      -- Mesa's llvmpipe reads what all work-items would read, even if no
+      -- work-item reads it.
       if process.run([[
           local k = require "lze".compile [=[
             kernel void k(global int *x, global int *y) {
@@ -195,7 +195,7 @@ describe("LZE_CHECK=1", function()
 end)
 
 describe("LZE_LOG=calls", function()
-  it("prints calls with their results on the standard error", function()
+  it("prints calls and their results on standard error", function()
     local script = [[
       local lze = require "lze"
       local x <close> = lze.buffer("int", {1})
@@ -213,7 +213,7 @@ describe("LZE_LOG=calls", function()
       env = {LZE_LOG = "calls"}, before = "exec 2>/dev/null"}))
   end)
 
-  it("is a list of words, of which unknown ones are errors", function()
+  it("is a list of words, and unknown words are errors", function()
     local script = [[
       local ok, err = pcall(require "lze".buffer, "int", {7})
       print(ok and err[1] or err)
@@ -235,7 +235,7 @@ describe("LZE_LOG=calls", function()
 end)
 
 describe("LZE_LOG=builds", function()
-  it("prints what is built, and whether it was before", function()
+  it("prints each build, and whether it was built before", function()
     local script = [[
       local lze = require "lze"
       local source = "kernel void f(global int *a) { a[0] = 1; }"
@@ -263,7 +263,7 @@ describe("LZE_LOG=builds", function()
 end)
 
 describe("LZE_PROGRESS", function()
-  -- Each command begins two seconds late.
+  -- Each command starts two seconds late.
   local script = [[
     local lze = require "lze"
     if arg[1] then print(lze.progress(arg[1] == "on")) end
@@ -271,8 +271,8 @@ describe("LZE_PROGRESS", function()
     lze.load "kernels/spec.spv".add(1, x, 1)
     print(x[1], lze.progress())]]
 
-  -- What comes to a terminal that is standard error, or, with another `to`,
-  -- standard output.
+  -- Returns the output to a terminal, which is standard error or, with another
+  -- `to`, standard output.
   local function shown(progress, word, to, terminal)
     local output
     process.with_directory(function(dir)
@@ -289,10 +289,10 @@ describe("LZE_PROGRESS", function()
     return output
   end
 
-  it("shows what takes longer than half a second", function()
+  it("shows waits of more than half a second", function()
     local line = "\r\27%[Klze: waiting for kernel add, [0-9.]+ s"
     for _, out in ipairs {shown "1", shown(false, "on"), shown("0", "on")} do
-      assert.matches(line .. "\r\27%[K", out) -- and is gone
+      assert.matches(line .. "\r\27%[K", out) -- and is then erased
       assert.matches("\27%[K2\ttrue\r\n$", out)
     end
   end)

@@ -7,7 +7,7 @@ local process = require "spec.support.process"
 local m = lze.load "kernels/spec.spv"
 
 describe("obj:display", function()
-  -- What a notebook is given for an object.
+  -- Returns the HTML that a notebook gets for an object.
   local function shown(object)
     local given = {}
     _G.ilua = {display = {html = function(...) given = {...} end}}
@@ -17,7 +17,7 @@ describe("obj:display", function()
     return given[1]
   end
 
-  it("shows text, after what is written", function()
+  it("shows text, after pending writes", function()
     local x = lze.buffer("int", 4)
     m.add(4, x, 7)
     assert.equal("<pre>buffer: int[4] shared {7, 7, 7, 7}</pre>", shown(x))
@@ -40,7 +40,7 @@ describe("obj:display", function()
     assert.is_truthy(page:find('"strings":["\\"\\u003c&",', 1, true))
   end)
 
-  it("prints elsewhere", function()
+  it("prints outside notebooks", function()
     assert.equal("buffer: int[1] shared {5}\narray: long {2} [1 2]\n",
       process.output [[
         local lze = require "lze"

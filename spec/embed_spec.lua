@@ -1,5 +1,5 @@
 -- embed_spec.lua - the programs that embed lze, and modules that use lze.h
--- without being linked with it.
+-- without linking to it.
 -- SPDX-License-Identifier: MIT
 
 local expect = require "spec.support.expect"
@@ -8,9 +8,10 @@ local lze = require "lze"
 
 local build = os.getenv "LZE_TEST_BUILD"
 
--- What a program prints, which must end well; `env` is put before it.
+-- Returns the output of a program, which must succeed. `env` precedes the
+-- command.
 local function run(command, env)
-  -- What a sanitizer keeps of freed memory is not what the program grows by.
+  -- A small quarantine: memory that a sanitizer retains is not a leak.
   local pipe = assert(io.popen((
     "ASAN_OPTIONS=$ASAN_OPTIONS:quarantine_size_mb=1 %s " ..
     "timeout 120 '%s'/examples/embed/%s 2>&1")
@@ -35,8 +36,8 @@ describe("the program", function()
   end
 end)
 
--- By a driver that forwards to ours and counts; what runs it leaks nothing.
-describe("the memory of a host", function()
+-- Runs with a driver that forwards to ours and counts. Nothing may leak.
+describe("the memory of a host program", function()
   for _, command in ipairs {"lend", "frame_loop 60", "server 40"} do
     it("is never copied: " .. command, function()
       process.with_directory(function(directory)
@@ -68,7 +69,7 @@ describe("a module that is not linked with lze", function()
       expect.misuse(function() native.sum(5) end))
   end)
 
-  it("does not before lze is opened", function()
+  it("fails before lze is opened", function()
     assert.matches("lze has not been opened", process.output(([[
       local native = package.loadlib(%q, "luaopen_native")()
       print(pcall(native.sum, 1))]]):format(library)))

@@ -1,11 +1,11 @@
--- environment_spec.lua - surroundings that a driver or a compiler may not
--- like: each is a clear error or does no harm, and what can work works.
+-- environment_spec.lua - environments that a driver or a compiler may not
+-- support. Each causes a clear error or no harm, and everything else works.
 -- SPDX-License-Identifier: MIT
 
 local process = require "spec.support.process"
 
--- Launch something that was never compiled before, then use a buffer, and
--- try again.
+-- Launches a kernel that was never compiled before, uses a buffer, and tries
+-- again.
 local script = [[
   local lze = require "lze"
   local function attempt()
@@ -30,7 +30,8 @@ local script = [[
   end)
   print("buffer", ok and v or v.code)]]
 
--- Run that with empty caches and those options, and return its lines.
+-- Runs `text` or that script with empty caches and `options`. Returns its
+-- lines.
 local function surrounded(options, text)
   local lines = {}
   process.with_directory(function(dir)
@@ -44,7 +45,7 @@ local function surrounded(options, text)
   return lines
 end
 
--- Either the results, or an error each time that says so.
+-- Checks that the lines are the results, or a proper error each time.
 local function assert_clear(lines)
   assert.equal(3, #lines, table.concat(lines, "\n"))
   for i = 1, 2 do
@@ -56,8 +57,8 @@ end
 
 local worked = {"result\t11 12 13", "result\t11 12 13", "buffer\t4 5"}
 
--- What is wrong with a variable is said at the script's line, whatever comes
--- first, and again by what comes next.
+-- An invalid variable is reported at the script's line by the first call, and
+-- again by each next call.
 describe("a variable", function()
   local said = {
     LZE_CHECK = "=x: 0, 1 or lua expected", LZE_SYNC = "=x: 0 or 1 expected",
@@ -86,7 +87,7 @@ describe("a variable", function()
     end)
   end
 
-  it("is named where there is no call to name", function()
+  it("is named even if the error has no call to name", function()
     local function ends(script, name, value)
       return process.run(script, {env = {[name] = value}}).output
     end
@@ -98,11 +99,11 @@ describe("a variable", function()
 end)
 
 describe("lze", function()
-  it("works in ordinary surroundings", function()
+  it("works in an ordinary environment", function()
     assert.same(worked, surrounded {})
   end)
 
-  it("without an `ld` on PATH", function()
+  it("works or fails clearly without an `ld` on PATH", function()
     process.with_directory(function(dir)
       local lines = surrounded {env = {PATH = dir}}
       assert_clear(lines)
@@ -112,13 +113,13 @@ describe("lze", function()
     assert_clear(surrounded {env = {PATH = false}})
   end)
 
-  it("with SIGCHLD ignored", function()
+  it("works or fails clearly with SIGCHLD ignored", function()
     local lines = surrounded {before = "trap '' CHLD"}
     assert_clear(lines)
     assert.equal("buffer\t4 5", lines[3])
   end)
 
-  it("with a full file system for OpenCL's cache", function()
+  it("reports a full file system of OpenCL caches, and recovers", function()
     if process.hosted or
       not os.execute "unshare -rm mount -t tmpfs none /mnt 2>/dev/null" then
       pending "no file system can be mounted here"
@@ -159,7 +160,7 @@ describe("lze", function()
     end)
   end)
 
-  it("names what PoCL lacks of /proc and /sys", function()
+  it("reports that PoCL lacks /proc or /sys", function()
     if process.hosted or
       not os.execute "unshare -rm mount -t tmpfs none /mnt 2>/dev/null" then
       pending "no file system can be mounted here"
@@ -181,7 +182,7 @@ describe("lze", function()
     end)
   end)
 
-  it("with another translator than the one that was tried", function()
+  it("checks modules again with another translator", function()
     if process.hosted or not os.execute [[
         ls /usr/bin/llvm-spirv-* >/dev/null 2>&1 &&
         unshare -rm mount -t tmpfs none /mnt 2>/dev/null]] then
@@ -189,7 +190,7 @@ describe("lze", function()
     end
     process.with_directory(function(dir)
       process.write(dir .. "/script.lua", [[require "lze".load "saxpy"]])
-      -- How many modules are known to be good after a run.
+      -- Returns how many modules are marked as good after a run.
       local function good(before)
         assert(os.execute(([[XDG_CACHE_HOME=%s unshare -rm sh -c '%s
           exec %s %s/script.lua']]):format(dir, before, process.lua, dir)))
@@ -209,7 +210,8 @@ describe("lze", function()
     end)
   end)
 
-  it("in another directory, loaded by a relative path", function()
+  it("works in another directory if it was loaded by a relative path",
+  function()
     local lfs = package.searchpath("lfs", package.cpath)
     if process.hosted or not lfs then
       pending "a script cannot change its directory here"
@@ -232,11 +234,11 @@ describe("lze", function()
     end
   end)
 
-  it("with other signals ignored or blocked", function()
+  it("works with other signals ignored or blocked", function()
     assert.same(worked, surrounded {before = "trap '' PIPE HUP ALRM USR1"})
   end)
 
-  it("without a cache or a home that it can write", function()
+  it("works without a writable cache or home", function()
     assert.same(worked, surrounded {env = {
       HOME = "/dev/null/home", XDG_CACHE_HOME = "/dev/null/xdg"}})
     assert.same(worked, surrounded {env = {
@@ -245,7 +247,8 @@ describe("lze", function()
       HOME = "", XDG_CACHE_HOME = "relative/path"}})
   end)
 
-  it("without a home directory works uncached, and creates none", function()
+  it("works uncached without a home directory, and does not create it",
+  function()
     process.with_directory(function(dir)
       local home = dir .. "/missing"
       local env = {HOME = home, XDG_CACHE_HOME = false, POCL_CACHE_DIR = false,
@@ -261,7 +264,7 @@ describe("lze", function()
         assert.matches("\t0\n$", text)
         assert.is_nil(io.open(home))
       end
-      -- PoCL needs a directory, which only this user enters.
+      -- PoCL needs a directory that only this user can enter.
       local function shell(command)
         local pipe <close> = assert(io.popen(command:format(dir)))
         return pipe:read "a"
@@ -273,7 +276,7 @@ describe("lze", function()
     end)
   end)
 
-  it("without a cache that OpenCL can write", function()
+  it("works or fails clearly without a cache that OpenCL can write", function()
     for _, tmp in ipairs {false, "/dev/null/tmp"} do
       local lines = surrounded {env = {
         HOME = "/dev/null/home", XDG_CACHE_HOME = "/dev/null/xdg",
@@ -285,28 +288,28 @@ describe("lze", function()
       POCL_CACHE_DIR = false}})
   end)
 
-  it("says what stops our driver where no driver initialises", function()
+  it("says what stops our driver if no driver initialises", function()
     local r = process.run([[print(pcall(require "lze".devices))]],
       {env = {ZOCL_NOWHERE = "1", LZE_OPENCL = false}})
     assert.matches("zeInit: ERROR_UNINITIALIZED: no Level Zero driver " ..
       "initialised: ZOCL_NOWHERE is not known, of ZOCL_", r.output, 1, true)
   end)
 
-  it("without XDG_CACHE_HOME uses the home", function()
+  it("uses the home without XDG_CACHE_HOME", function()
     process.with_directory(function(dir)
       assert.same(worked, surrounded {env = {HOME = dir,
                                              XDG_CACHE_HOME = false}})
     end)
   end)
 
-  it("with few descriptors", function()
+  it("works or fails clearly with few descriptors", function()
     for _, n in ipairs {12, 14, 16, 20, 24, 32, 48} do
       local lines = surrounded {before = "ulimit -n " .. n}
       assert_clear(lines)
     end
   end)
 
-  -- A sanitizer needs more stack and address space than that for itself.
+  -- A sanitizer itself needs more stack and address space than that.
   local test = process.hosted and pending or it
 
   test("with a small stack", function()
@@ -318,7 +321,7 @@ describe("lze", function()
     assert.same(worked, surrounded {before = "ulimit -s 128"})
   end)
 
-  it("that runs out of descriptors recovers when there are some", function()
+  it("recovers after running out of descriptors", function()
     local lines = surrounded({before = "ulimit -n 64"}, [[
       local lze = require "lze"
       lze.buffer("int", 1) -- drivers are opened
@@ -345,9 +348,9 @@ describe("lze", function()
     assert.equal("11 12 13", lines[3])
   end)
 
-  -- As in a program that is linked with lze and stands anywhere.
-  it("with the driver where the system looks for libraries", function()
-    if process.hosted then return end -- where lze is part of the program
+  -- As in a program that is linked with lze and is in any directory.
+  it("finds the driver in the system's library path", function()
+    if process.hosted then return end -- there lze is part of the program
     local build = os.getenv "LZE_TEST_BUILD" or "build"
     process.with_directory(function(path)
       assert(os.execute("cp " .. build .. "/lze.so " .. path))
@@ -359,7 +362,7 @@ describe("lze", function()
                     ZE_ENABLE_ALT_DRIVERS = false}}).output
       end
       assert.equal("true\ttrue\n", try(build))
-      -- It looks there itself after `make install`.
+      -- After `make install`, the system's library path has it anyway.
       local installed = process.output(
         [[io.write(tostring(package.loadlib("libze_opencl.so", "*")))]],
         {env = {LD_LIBRARY_PATH = false}}) == "true"
@@ -373,7 +376,7 @@ describe("lze", function()
     end)
   end)
 
-  it("in another directory, with a relative path to itself", function()
+  it("works in another directory with a relative path to itself", function()
     local path = assert(package.searchpath("lze", package.cpath))
     local lines = surrounded({before = ("cd %s"):format(
       (path:gsub("/[^/]*$", ""))), env = {LUA_CPATH = "./?.so"}},
@@ -381,7 +384,7 @@ describe("lze", function()
     assert.same({"true"}, lines)
   end)
 
-  it("with standard streams closed", function()
+  it("works with standard streams closed", function()
     local r = process.run([[
       local lze = require "lze"
       local x = lze.buffer("int", {1, 2, 3})
@@ -403,7 +406,7 @@ describe("lze", function()
 end)
 
 describe("a cache", function()
-  it("that is damaged is ignored", function()
+  it("is ignored if it is damaged", function()
     process.with_directory(function(dir)
       local env = {POCL_CACHE_DIR = dir .. "/pocl",
                    XDG_CACHE_HOME = dir .. "/xdg"}

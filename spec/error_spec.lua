@@ -1,5 +1,5 @@
--- error_spec.lua - what errors look like: objects for what was refused,
--- strings with a position for misuse.
+-- error_spec.lua - the form of errors: objects for failures, strings with a
+-- position for misuse.
 -- SPDX-License-Identifier: MIT
 
 local expect = require "spec.support.expect"
@@ -22,7 +22,7 @@ describe("an error object", function()
       "file or directory", tostring(err))
   end)
 
-  it("of the driver has its result", function()
+  it("from the driver has the driver's result", function()
     local err = expect.failure(function() lze.buffer("char", 1 << 46) end)
     assert.equal("zeMemAllocShared", err.call)
     assert.matches("^ERROR_[A-Z_]+$", err.code)
@@ -31,7 +31,7 @@ describe("an error object", function()
       err.message), tostring(err))
   end)
 
-  it("names the object it is about", function()
+  it("names the object that it concerns", function()
     local err = expect.failure(function() lze.module "nonsense" end)
     assert.equal("module from a string", err.object)
     assert.equal(("%s: module from a string: %s: %s: %s"):format(err.where,
@@ -48,7 +48,7 @@ describe("an error object", function()
   end)
 
   it("shows a build log", function()
-    -- A valid module that calls a function that nobody provides.
+    -- A valid module that calls a missing function.
     local bytes = lze.spirv.assemble [[
                OpCapability Addresses
                OpCapability Linkage
@@ -78,25 +78,25 @@ describe("an error object", function()
       assert.equal(err.log, tostring(err):sub(-#err.log))
       assert.truthy(tostring(err):find("\n" .. err.log, 1, true))
     end
-    -- and lze goes on
+    -- lze still works.
     local x = lze.buffer("int", {1})
     mod.add(1, x, 1)
     assert.equal(2, x[1])
   end)
 
-  it("is shown by lua5.4 as it is", function()
+  it("is shown unchanged by lua5.4", function()
     local r = process.run 'require "lze".load "nowhere.spv"'
     assert.equal("exit 1", r.how .. " " .. r.code)
     assert.truthy(r.output:find("stdin:1: lze.load: ENOENT: nowhere.spv: " ..
       "No such file or directory\n", 1, true), r.output)
   end)
 
-  it("has the place of the Lua function that called", function()
+  it("has the place of the calling Lua function", function()
     local function inner() lze.load "nowhere.spv" end
     local line = debug.getinfo(inner, "S").linedefined
     local err = expect.failure(function() inner() end)
     assert.matches(":" .. line .. "$", err.where)
-    -- Through pcall too, which is in C.
+    -- Also through pcall, which is written in C.
     line = debug.getinfo(1, "l").currentline + 1
     local ok, direct = pcall(lze.load, "nowhere.spv")
     assert.is_false(ok)
@@ -134,7 +134,7 @@ describe("misuse", function()
     assert.equal(mod.add.args[1].name, "x")
   end)
 
-  it("tells values apart", function()
+  it("describes the given value", function()
     local function got(v)
       return expect.misuse(function() lze.device().context.x = v end),
         expect.misuse(function() mod.square(1, v, v) end):match "got (.*)$"
@@ -161,7 +161,7 @@ describe("misuse", function()
     is("lze.event", mod.nothing:launch(1))
   end)
 
-  it("of a closed object names what was asked of it", function()
+  it("of a closed object names the field or method that was used", function()
     local x, m, q = lze.buffer("int", 4), lze.load "kernels/spec.spv",
       lze.queue()
     local ev, ctx = m.nothing:launch(1), lze.context(lze.device())
@@ -180,7 +180,7 @@ describe("misuse", function()
       function() return x:read() end)
   end)
 
-  it("of a method called without its object is one too", function()
+  it("includes a method called without its object", function()
     local x = lze.buffer("int", 1)
     for _, call in ipairs {
       {x.read}, {x.write}, {x.string}, {x.fill}, {x.copy}, {x.view},

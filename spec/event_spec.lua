@@ -7,15 +7,15 @@ local process = require "spec.support.process"
 
 local mod = lze.load "kernels/spec.spv"
 
--- A launch that takes the better part of a second or more on any device, and
--- what it leaves in its buffer.
+-- Starts a launch that takes about a second or more on any device. Returns its
+-- event and its output buffer.
 local rounds = 150000000
 local function slow(launch)
   local out = lze.buffer("uint", 1)
   return mod.spin:launch(launch or 1, out, rounds), out
 end
 
--- Sixty seconds: what should happen at once, but is waited for.
+-- Sixty seconds, the limit of waits that should end immediately.
 local limit = 60
 
 describe("an event", function()
@@ -29,7 +29,7 @@ describe("an event", function()
     assert.same({2, 3, 4}, x:read())
   end)
 
-  it("says what it is of", function()
+  it("names its command", function()
     local ev = mod.add:launch(1, lze.buffer("int", 1), 1)
     assert.equal("kernel add", ev.command)
     ev:wait()
@@ -40,7 +40,7 @@ describe("an event", function()
       expect.misuse(function() ev.command = "x" end))
   end)
 
-  it("of long work is not done at once", function()
+  it("of long work is not done immediately", function()
     local ev, out = slow()
     assert.equal("event: kernel spin, pending", tostring(ev))
     assert.is_false(ev:done())
@@ -56,7 +56,7 @@ describe("an event", function()
     assert.matches("^buffer: uint%[1%] shared {%d+}$", tostring(out))
   end)
 
-  it("waits in time", function()
+  it("returns from a wait in time", function()
     local ev = slow()
     local start = os.time()
     assert.is_boolean(ev:wait(0.05))
@@ -64,7 +64,7 @@ describe("an event", function()
     ev:wait()
   end)
 
-  it("checks the time", function()
+  it("checks the seconds of a wait", function()
     local ev = mod.nothing:launch(1)
     assert.equal("bad argument #1 to 'wait' (seconds: number expected, got " ..
       "string '1')", expect.misuse(function() ev:wait "1" end))
@@ -98,7 +98,7 @@ describe("an event", function()
     end
   end)
 
-  it("has times in order where a reading of the clocks is held up", function()
+  it("has times in order even if a reading of the clocks is delayed", function()
     local build = os.getenv "LZE_TEST_BUILD" or "build"
     assert.equal("true\n", process.output([[
       local lze = require "lze"
@@ -111,7 +111,7 @@ describe("an event", function()
         ZE_ENABLE_VALIDATION_LAYER = false}}))
   end)
 
-  it("times long work as long", function()
+  it("reports long times for long work", function()
     local ev = slow()
     local t = ev:time()
     local quick = mod.add:launch(1, lze.buffer("int", 1), 1):time()
@@ -121,7 +121,7 @@ describe("an event", function()
     assert.same(t, ev:time())
   end)
 
-  it("of a split launch times the whole of it", function()
+  it("of a split launch times the whole launch", function()
     local n = 100003
     local out = lze.buffer("uint", n)
     local body = mod.spin:launch({n, group = 64}, out, 2000):time()
@@ -130,7 +130,7 @@ describe("an event", function()
     assert.is_true(body.kernel_ns > 1000 * 1000)
   end)
 
-  it("outlives what it came from", function()
+  it("outlives its module and its buffer", function()
     local ev
     do
       local m = lze.load "kernels/spec.spv"
@@ -199,7 +199,7 @@ describe("an event", function()
 end)
 
 describe("after", function()
-  it("takes an event or an array of them, done or not", function()
+  it("takes an event or an array of events, done or not", function()
     local x = lze.buffer("int", {1})
     local first, out = slow()
     local second = mod.add:launch({1, after = first}, x, 1)
@@ -255,7 +255,7 @@ describe("waiting", function()
     assert.is_true(lze.wait(0))
   end)
 
-  it("for a queue waits for that", function()
+  it("for a queue waits for that queue", function()
     local q = lze.queue()
     assert.is_true(q:wait(0))
     local ev = slow {1, queue = q}
@@ -264,7 +264,7 @@ describe("waiting", function()
     assert.is_true(ev:done())
   end)
 
-  it("is what reading does, for the work that touches it only", function()
+  it("is part of reading, but only for work that uses the buffer", function()
     local other = lze.buffer("int", {1, 2, 3})
     local q = lze.queue()
     local ev, out = slow {1, queue = q}

@@ -1,14 +1,14 @@
--- examples_spec.lua - every program in examples/ runs and says what it should.
+-- examples_spec.lua - every program in examples/ runs and prints the right
+-- text.
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
 local png = require "spec.support.png"
 local process = require "spec.support.process"
 
--- Runs an example in this process, so that it uses the build under test
--- whatever program runs the suite.  Returns what it printed; it must write
--- nothing to stderr, which is not a terminal to it.  `globals` are those that
--- it sees instead of ours.
+-- Runs an example in this process, so that it uses the build under test in any
+-- test runner. Returns its output. The example must not write to stderr, which
+-- it does not see as a terminal. `globals` replaces our globals.
 local function run_with(globals, name, ...)
   local out, complaint = {}, ""
   local stderr = {
@@ -26,7 +26,7 @@ local function run_with(globals, name, ...)
       for i = 1, words.n do words[i] = tostring(words[i]) end
       out[#out + 1] = table.concat(words, "\t")
     end,
-    -- Lua's own, which the test runner replaces.
+    -- Lua's own assert, which the test runner replaces.
     assert = function(v, ...)
       if not v then error((...), 0) end
       return v, ...
@@ -41,7 +41,7 @@ local function run_with(globals, name, ...)
   local start = os.time()
   assert(loadfile("examples/" .. name, "t", env))(...)
   local text = table.concat(out, "\n")
-  -- Nothing can have taken longer than all of it, and a second for rounding.
+  -- No time can exceed the total, plus a second for rounding.
   local most = (os.time() - start + 1) * 1e3
   for ms in text:gmatch "([%d.]+) ms" do
     assert.is_true(tonumber(ms) <= most, text)
@@ -52,8 +52,8 @@ end
 
 local function run(...) return run_with({}, ...) end
 
-describe("an example that is called in a wrong way", function()
-  it("ends with a line that says how to call it", function()
+describe("an example with wrong arguments", function()
+  it("prints its usage and exits 1", function()
     for name, arguments in pairs {histogram = "", nbody = "x", scan = "0",
       blur = "only.ppm"} do
       local command = ("%s examples/%s.lua %s"):format(
@@ -68,7 +68,7 @@ describe("an example that is called in a wrong way", function()
   end)
 end)
 
--- What an example says, without arguments, in a directory.
+-- Runs an example without arguments in a directory. Returns its output.
 local function run_in(directory, name)
   local pwd <close> = assert(io.popen "pwd")
   local root = pwd:read "l"
@@ -80,7 +80,7 @@ local function run_in(directory, name)
   return (said:gsub("\n$", ""))
 end
 
--- What an example raises.
+-- Returns the error that an example raises.
 local function refusal(...)
   local ok, err = pcall(run, ...)
   assert.is_false(ok)
@@ -92,7 +92,7 @@ local function read(path)
   return assert(file:read "a")
 end
 
--- The width, the height and the pixels of a PNG file whose rows have no filter.
+-- Returns the width, height and pixels of a PNG file whose rows have no filter.
 local function decoded(path)
   local chunks = png.chunks(read(path))
   assert.equal("IHDR IDAT IEND", table.concat(chunks, " "))
@@ -108,8 +108,8 @@ local function decoded(path)
   return width, height, table.concat(rows)
 end
 
--- A kernel that, when it has run, is wrong in one element: in the last one of
--- each buffer that it writes to.
+-- Returns a kernel that spoils the last element of each buffer that it writes
+-- to, after each run.
 local function spoiled(kernel)
   local function launch(_, range, ...)
     local ev = kernel:launch(range, ...)
@@ -128,8 +128,8 @@ local function spoiled(kernel)
     end })
 end
 
--- A graph whose plans, when they have run, leave a wrong last element in each
--- output.
+-- Returns a graph whose plans spoil the last element of each output after a
+-- run.
 local function spoiled_graph(name)
   local g, outputs, proxy = lze.graph(name), {}, {}
   local function spoil()
@@ -161,7 +161,7 @@ local function spoiled_graph(name)
   return setmetatable(proxy, { __index = function(_, key)
     return function(_, x, k, ...)
       if key == "output" then outputs[#outputs + 1] = x end
-      if key == "task" then k = k.real end -- it is the graph that is spoiled
+      if key == "task" then k = k.real end -- only the graph is spoiled
       local result = g[key](g, x, k, ...)
       if key == "compile" then return compiled(result) end
       return result == g and proxy or result
@@ -169,8 +169,7 @@ local function spoiled_graph(name)
   end })
 end
 
--- `require` as it is, but for graphs, and for kernels outside them, which are
--- spoiled.
+-- Loads a module like `require`, but spoils graphs, and kernels outside graphs.
 local function spoiling(name)
   if name ~= "lze" then return require(name) end
   return setmetatable({ graph = spoiled_graph, load = function(path)
@@ -182,14 +181,15 @@ local function spoiling(name)
     { __index = lze })
 end
 
--- Raised by an example whose kernels are spoiled.
+-- Returns the error that an example with spoiled kernels raises.
 local function noticed(...)
   local ok, err = pcall(run_with, { require = spoiling }, ...)
   assert.is_false(ok)
   return tostring(err)
 end
 
--- Kernels that, launched again, complain of buffers that are still in use.
+-- Loads a module like `require`, but every launch of a kernel except the first
+-- checks that its buffers are not in use.
 local function watching(name)
   if name ~= "lze" then return require(name) end
   local seen = {}
@@ -216,7 +216,7 @@ local function watching(name)
 end
 
 describe("an example that times launches", function()
-  it("waits for what came before", function()
+  it("waits for earlier work", function()
     for _, words in ipairs { { "matmul.lua", "200", "200", "200" },
       { "vector_add.lua", "3000000" }, { "saxpy.lua", "1000000" } } do
       run_with({ require = watching }, table.unpack(words))
@@ -234,7 +234,7 @@ teardown(function() os.execute("rm -rf '" .. directory .. "'") end)
 
 local function path_of(name) return directory .. "/" .. name end
 
--- A file of those bytes.
+-- Writes `bytes` to a file. Returns its path.
 local function file_of(bytes)
   process.write(path_of "in", bytes)
   return path_of "in"
@@ -266,7 +266,7 @@ describe("examples/histogram.lua", function()
     assert.matches("0 is commonest, 0 times$", with "")
   end)
 
-  it("says what is wrong with a file it cannot read", function()
+  it("reports a file that it cannot read", function()
     assert.has_error(function() run("histogram.lua", "/proc/none/x") end,
       "/proc/none/x: No such file or directory")
   end)
@@ -278,7 +278,7 @@ describe("examples/histogram.lua", function()
 end)
 
 describe("examples/vector_add.lua", function()
-  it("agrees with plain Lua for sizes of any kind", function()
+  it("agrees with plain Lua for all kinds of sizes", function()
     for _, n in ipairs { "1", "2", "257", "10007", "65536" } do
       local out = run("vector_add.lua", n)
       assert.matches("^vector_add of " .. n .. " floats on ", out)
@@ -293,7 +293,7 @@ describe("examples/vector_add.lua", function()
 end)
 
 describe("examples/reduction.lua", function()
-  it("agrees with plain Lua for sizes of any kind", function()
+  it("agrees with plain Lua for all kinds of sizes", function()
     -- Sizes: one group, the last that is one group, two groups, several.
     local sums = { [1] = -492081, [2] = -976243 }
     for _, n in ipairs { 1, 2, 257, 8192, 8193, 100003 } do
@@ -315,7 +315,7 @@ describe("examples/reduction.lua", function()
 end)
 
 describe("examples/scan.lua", function()
-  it("agrees with plain Lua for sizes of any kind", function()
+  it("agrees with plain Lua for all kinds of sizes", function()
     -- Sizes: within one block, one whole block, one more, many blocks.
     local last = { [1] = 0, [2] = 356 }
     for _, n in ipairs { 1, 2, 257, 2048, 2049, 100003 } do
@@ -340,7 +340,7 @@ describe("examples/scan.lua", function()
 end)
 
 describe("examples/matmul.lua", function()
-  it("agrees with plain Lua for sizes of any kind", function()
+  it("agrees with plain Lua for all kinds of sizes", function()
     for _, sizes in ipairs { { 1, 1, 1 }, { 16, 32, 16 }, { 17, 31, 13 },
       { 1, 101, 3 }, { 101, 1, 47 } } do
       local rows, columns, inner = table.unpack(sizes)
@@ -356,7 +356,7 @@ describe("examples/matmul.lua", function()
     end
   end)
 
-  it("checks some rows of a product that is large", function()
+  it("checks only some rows of a large product", function()
     local out = run("matmul.lua", "70", "1024", "1024")
     assert.matches("\n.* plain Lua, reckoned from 64 rows\n", out)
     assert.matches("\n  every element of 64 of 70 rows is what plain Lua says$",
@@ -370,14 +370,14 @@ describe("examples/matmul.lua", function()
 end)
 
 describe("examples/blur.lua", function()
-  -- What becomes of a picture.
+  -- Returns the blurred picture, and the output.
   local function blurred(bytes, sigma)
     local out = run("blur.lua", file_of(bytes), path_of "out", sigma)
     assert.matches(" of " .. "(%d+) columns is what plain Lua says\n", out)
     return read(path_of "out"), out
   end
 
-  it("spreads a white pixel as the Gauss curve does", function()
+  it("spreads a white pixel along the Gaussian curve", function()
     local curve = string.char(1, 14, 62, 102, 62, 14, 1)
     local white = "\0\0\0\255\0\0\0"
     assert.equal("P5\n7 1\n255\n" .. curve,
@@ -386,7 +386,7 @@ describe("examples/blur.lua", function()
       (blurred("P5 1 7 255 " .. white, "1")))
   end)
 
-  it("keeps what is all one colour, to the edges", function()
+  it("keeps a uniform colour up to the edges", function()
     local out, text = blurred("P6 5 3 255\n" .. ("\255\1\128"):rep(15), "2.5")
     assert.equal("P6\n5 3\n255\n" .. ("\255\1\128"):rep(15), out)
     assert.matches(", 5x3 pixels of 3 bytes, sigma 2.5, on ", text)
@@ -395,7 +395,7 @@ describe("examples/blur.lua", function()
   end)
 
   it("does not mix colours", function()
-    -- Half the curve lies beyond the edge, where the red pixel goes on.
+    -- Half the curve lies beyond the edge, which repeats the red pixel.
     assert.equal("P6\n3 1\n255\n" ..
       string.char(178, 0, 0, 77, 0, 0, 15, 0, 0),
       (blurred("P6\n3 1\n255\n\255" .. ("\0"):rep(8), "1")))
@@ -412,11 +412,11 @@ describe("examples/blur.lua", function()
     assert.equal("P5\n2 2\n100\ndddd", out)
   end)
 
-  it("leaves what follows the first picture", function()
+  it("ignores data after the first picture", function()
     assert.equal("P5\n1 1\n255\nx", (blurred("P5 1 1 255 xP5 1 1 255 y")))
   end)
 
-  it("agrees with plain Lua for sizes of any kind", function()
+  it("agrees with plain Lua for all kinds of sizes", function()
     for _, size in ipairs { { 31, 17 }, { 101, 1 }, { 1, 103 }, { 64, 64 } } do
       local bytes = {}
       for i = 1, size[1] * size[2] * 3 do
@@ -429,7 +429,7 @@ describe("examples/blur.lua", function()
     end
   end)
 
-  it("makes a picture itself", function()
+  it("makes its own picture without arguments", function()
     local out = run_in(directory, "blur.lua")
     assert.matches("^blur of before.png, 480x320 pixels of 3 bytes, sigma 3,",
       out)
@@ -446,14 +446,14 @@ describe("examples/blur.lua", function()
     end
   end)
 
-  it("writes a PNG where the name asks for one", function()
+  it("writes a PNG if the name asks for a PNG", function()
     run("blur.lua", file_of "P5\n2 1\n100\nd\0", path_of "grey.png", "0.01")
     local file = read(path_of "grey.png")
     assert.equal((">c4I4I4BB"):pack("IHDR", 2, 1, 8, 0), file:sub(13, 26))
     assert.same({2, 1, "\255\0"}, {decoded(path_of "grey.png")})
   end)
 
-  it("says what is wrong with a picture", function()
+  it("reports an invalid picture", function()
     local out = path_of "never"
     for bytes, problem in pairs {
       [""] = "neither binary PPM (P6) nor binary PGM (P5)",
@@ -494,7 +494,7 @@ describe("examples/blur.lua", function()
 end)
 
 describe("examples/mandelbrot.lua", function()
-  -- The entries of the palette, by their colours.
+  -- The entries of the palette by colour.
   local entry_of = { ["\0\0\0"] = 0 }
   for i = 0, 254 do
     local colour = {}
@@ -530,7 +530,7 @@ describe("examples/mandelbrot.lua", function()
     picture(61, 43)
   end)
 
-  it("shows the set, and what is around it", function()
+  it("shows the set and its surroundings", function()
     local pixels, out = picture(7, 5) -- half a unit apart
     assert.equal(1, pixels:byte(1))                       -- -2.25 - i
     assert.equal(0, pixels:byte(2 * 7 + 4))               -- -0.75
@@ -543,7 +543,7 @@ describe("examples/mandelbrot.lua", function()
     picture(701, 401)
   end)
 
-  it("says what is wrong with a file it cannot write", function()
+  it("reports a file that it cannot write", function()
     assert.matches("/proc/none/m.png: No such file or directory$",
       refusal("mandelbrot.lua", "/proc/none/m.png", "2", "2"))
   end)
@@ -555,7 +555,7 @@ describe("examples/mandelbrot.lua", function()
   end)
 end)
 
-describe("a kernel that says so takes groups of any size:", function()
+describe("kernels for groups of any size:", function()
   local sizes = { 1, 2, 3, 7, 64, 100, 256 }
   local numbers, n = {}, 1009
   for i = 1, n do numbers[i] = i * i % 1013 - 500 end
@@ -636,7 +636,7 @@ describe("a kernel that says so takes groups of any size:", function()
 end)
 
 describe("an example", function()
-  it("says how it is used when its arguments make no sense", function()
+  it("prints its usage if its arguments are invalid", function()
     local function wrong(name, ...)
       assert.matches("^usage: lua5.4 examples/" .. name .. ".lua %[.*\n.* " ..
         "a ?w?h?o?l?e? number ", refusal(name .. ".lua", ...))
@@ -671,7 +671,7 @@ describe("an example", function()
     wrong("blur", "in", "out", "1", "2")
   end)
 
-  it("fails as a program when it says so", function()
+  it("exits 1 after printing its usage", function()
     local r = process.run [[
       arg = { [0] = "examples/scan.lua", "0" }
       dofile(arg[0])
@@ -681,7 +681,7 @@ describe("an example", function()
   end)
 end)
 
--- Examples to which two seconds pass whenever they look.
+-- Runs an example for which two seconds pass at each look at the clock.
 local slowly = [[
   local now = 0
   function os.time() now = now + 2 return now end
@@ -689,15 +689,15 @@ local slowly = [[
   dofile(arg[0])
 ]]
 
--- The shell's words for a process that runs such an example: an expression of
--- Lua, its `arg`.
+-- Returns the shell command of a process that runs an example in that way.
+-- `words` is a Lua expression, the example's `arg`.
 local function slow_command(words)
   process.write(path_of "slowly.lua", slowly)
   return ("%s '%s' '%s'"):format(process.runner, path_of "slowly.lua", words)
 end
 
 describe("stderr", function()
-  -- What an example writes to a terminal that is its standard error.
+  -- Returns what an example writes to a terminal that is its standard error.
   local function on_terminal(words, progress)
     process.write(path_of "command", "exec " .. slow_command(words) ..
       " >'" .. path_of "out" .. "'")
@@ -707,7 +707,7 @@ describe("stderr", function()
     ]]):format(progress or "", path_of "command") })
   end
 
-  it("shows on a terminal how far an example is, and then no more", function()
+  it("shows an example's progress on a terminal, and then erases it", function()
     local picture = file_of "P5 9 1 255 123456789"
     for words, last in pairs {
       ['[0] = "examples/matmul.lua", "9", "2", "2"'] = "plain Lua: row 9 of 9",
@@ -727,7 +727,7 @@ describe("stderr", function()
       '{[0] = "examples/matmul.lua", "9", "2", "2"}', "0"))
   end)
 
-  it("stays empty where it is not a terminal", function()
+  it("stays empty if it is not a terminal", function()
     local small = {
       blur = '"IN", "OUT"', edges = '"IN", "OUT"', histogram = '"IN"',
       digits = '"100"', kmeans = '"7", "7"', mandelbrot = '"OUT", "2", "9"',
@@ -751,7 +751,7 @@ describe("stderr", function()
 end)
 
 describe("examples/edges.lua", function()
-  it("agrees with plain Lua about pictures of any kind", function()
+  it("agrees with plain Lua for all kinds of pictures", function()
     -- One pixel, one row, one column, grey, colour.
     for _, picture in ipairs { "P5 1 1 255 \7", "P5 5 1 255 abcde",
       "P5 1 5 255 abcde", "P5 3 3 255 a\0b\255c\0d\255e",
@@ -763,7 +763,7 @@ describe("examples/edges.lua", function()
     assert.equal("P5\n2 2\n255\n", read(path_of "out"):sub(1, 11))
   end)
 
-  it("makes a picture itself", function()
+  it("makes its own picture without arguments", function()
     assert.matches("^edges of shapes.png, 480x320 pixels, on ",
       run_in(directory, "edges.lua"))
     for _, name in ipairs {"shapes.png", "edges.png"} do
@@ -771,7 +771,7 @@ describe("examples/edges.lua", function()
     end
   end)
 
-  it("finds the one edge that there is", function()
+  it("finds the only edge", function()
     run("edges.lua", file_of("P5 40 3 255 " .. (("\0"):rep(20)
       .. ("\200"):rep(20)):rep(3)), path_of "out")
     local row = read(path_of "out"):sub(-40)
@@ -780,7 +780,7 @@ describe("examples/edges.lua", function()
     assert.equal(("\0"):rep(14), row:sub(27))
   end)
 
-  it("says how it is used", function()
+  it("prints its usage", function()
     assert.matches("^usage: ", refusal("edges.lua", "x"))
   end)
 
@@ -799,7 +799,7 @@ describe("examples/nbody.lua", function()
     end
   end)
 
-  it("says how it is used", function()
+  it("prints its usage", function()
     assert.matches("^usage: ", refusal("nbody.lua", "16", "3"))
     assert.matches("^usage: ", refusal("nbody.lua", "0"))
   end)
@@ -820,13 +820,13 @@ describe("examples/life.lua", function()
     end
   end)
 
-  it("shows what an R-pentomino becomes", function()
+  it("shows an R-pentomino after one generation", function()
     local out = run("life.lua", "1", "8", "8")
     assert.matches("\n  %.%.%.%.###%.\n  %.%.%.%.#%.%.%.\n  %.%.%.%.##%.%.\n",
       out)
   end)
 
-  it("says how it is used", function()
+  it("prints its usage", function()
     assert.matches("^usage: ", refusal("life.lua", "0"))
     assert.matches("^usage: ", refusal("life.lua", "1", "2"))
   end)
@@ -849,7 +849,7 @@ describe("examples/rays.lua", function()
     assert.same({ 31, 17, 8, 2 }, { width, height, bits, colours })
   end)
 
-  it("says how it is used", function()
+  it("prints its usage", function()
     assert.matches("^usage: ", refusal("rays.lua", "r.png", "3"))
   end)
 
@@ -869,7 +869,7 @@ describe("examples/kmeans.lua", function()
     end
   end)
 
-  it("says how it is used", function()
+  it("prints its usage", function()
     assert.matches("^usage: ", refusal("kmeans.lua", "3", "4"))
   end)
 
@@ -880,7 +880,7 @@ describe("examples/kmeans.lua", function()
 end)
 
 describe("examples/conjugate_gradient.lua", function()
-  it("solves what plain Lua finds solved", function()
+  it("finds a solution that plain Lua confirms", function()
     for _, side in ipairs { "2", "3", "40" } do
       local out = run("conjugate_gradient.lua", side)
       assert.matches("\n  plain Lua finds the equations met to ", out)
@@ -889,7 +889,7 @@ describe("examples/conjugate_gradient.lua", function()
       run("conjugate_gradient.lua", "40"))
   end)
 
-  it("says how it is used", function()
+  it("prints its usage", function()
     assert.matches("^usage: ", refusal("conjugate_gradient.lua", "1"))
   end)
 
@@ -900,24 +900,25 @@ describe("examples/conjugate_gradient.lua", function()
 end)
 
 describe("examples/digits.lua", function()
-  it("reads as plain Lua does, and well", function()
+  it("reads digits like plain Lua, with few errors", function()
     local out = run("digits.lua", "500")
     assert.matches("^500 digits of 10x10 points on ", out)
     local percent = out:match "plain Lua reads them alike; ([%d.]+) %%"
     assert.is_true(tonumber(percent) >= 95)
   end)
 
-  it("says how it is used", function()
+  it("prints its usage", function()
     assert.matches("^usage: ", refusal("digits.lua", "99"))
   end)
 
-  it("notices a digit misread", function()
+  it("notices a misread digit", function()
     assert.matches("^image 100 was read as [01]$", noticed("digits.lua", "100"))
   end)
 end)
 
 describe("examples/arrays:", function()
-  -- A function of lze.array whose results have a wrong last element.
+  -- Returns the error that an example raises if the last element of each result
+  -- of A[name] is wrong.
   local function noticed_array(name, example, ...)
     local A = lze.array
     local function spoil(...)
@@ -946,7 +947,7 @@ describe("examples/arrays:", function()
     assert.matches("^usage: ", refusal("arrays/kmeans.lua", "3", "4"))
   end)
 
-  it("conjugate_gradient.lua solves what plain Lua finds solved", function()
+  it("conjugate_gradient.lua solves its equations", function()
     local out = run("arrays/conjugate_gradient.lua", "24")
     assert.matches("^576 equations, on ", out)
     assert.matches("\n  hottest, at 13, 9, by ", out)
@@ -960,7 +961,7 @@ describe("examples/arrays:", function()
     assert.matches("^usage: ", refusal("arrays/digits.lua", "0"))
   end)
 
-  it("blur.lua blurs as plain Lua does, and writes a picture", function()
+  it("blur.lua blurs like plain Lua, and writes a picture", function()
     process.with_directory(function(dir)
       assert.matches("\n  200 points differ from plain Lua's by at most ",
         run("arrays/blur.lua", "32", dir .. "/rings.png"))

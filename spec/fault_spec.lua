@@ -1,9 +1,10 @@
--- fault_spec.lua - what lze does when the driver fails, hangs or is slow.
+-- fault_spec.lua - how lze behaves if the driver fails, hangs or is slow.
 -- SPDX-License-Identifier: MIT
 --
--- Processes of their own run scripts on spec/support/ze_fault.c, a driver
--- that forwards to ours and misbehaves as it is told.  Of the calls of each
--- entry point the last fails; with LZE_SWEEP=first the first, with =full all.
+-- Separate processes run scripts on spec/support/ze_fault.c, a driver that
+-- forwards to ours and misbehaves by rules. The last call of each entry point
+-- fails; with LZE_SWEEP=first the first call fails, with LZE_SWEEP=full every
+-- call.
 
 local lze = require "lze"
 local process = require "spec.support.process"
@@ -17,7 +18,7 @@ local codes = {
   ERROR_OUT_OF_DEVICE_MEMORY = 0x70000003,
 }
 
--- What a report says: {calls = {entry = n}, failed = {entry = n},
+-- Returns the contents of a report: {calls = {entry = n}, failed = {entry = n},
 -- kind = {made = n, live = n, ...}}.
 local function parse(text)
   local report = {calls = {}, failed = {}}
@@ -33,8 +34,8 @@ local function parse(text)
   return report
 end
 
--- Run a script, with faults(rules) to change the rules in it.  Returns what
--- process.run does, and the report.
+-- Runs a script, which can change the rules with faults(rules). Returns the
+-- result of process.run, and the report.
 local function run(script, rules, options)
   options = options or {}
   local result, report
@@ -45,7 +46,7 @@ local function run(script, rules, options)
       ZE_FAULT_DRIVER = build .. "/libze_opencl.so",
       ZE_FAULT_CONTROL = dir .. "/rules",
       ZE_FAULT_REPORT = dir .. "/report",
-      -- The layer's own answers would be counted as the driver's.
+      -- The layer's own results would be counted as the driver's.
       ZE_ENABLE_VALIDATION_LAYER = false,
     }
     for k, v in pairs(options.env or {}) do env[k] = v end
@@ -62,8 +63,8 @@ local function run(script, rules, options)
   return result, report
 end
 
--- What is wrong with how a process ended, and with what it left, or nil.
--- What a driver would be told twice to destroy, or too early, is wrong too.
+-- Returns what is wrong with how a process ended and with what it left, or nil.
+-- To destroy an object twice or too early is also wrong.
 local function unclean(result, report)
   if result.how ~= "exit" or result.code ~= 0 then
     return ("ended by %s %d"):format(result.how, result.code)
@@ -88,7 +89,7 @@ local saxpy = [[
   end
 ]]
 
--- Steps, saying what was raised, then whether the state still works.
+-- Steps that print the errors raised, then whether the state still works.
 local script = saxpy .. [[
   local function step(name, f)
     local ok, err = pcall(f)
@@ -104,7 +105,7 @@ local script = saxpy .. [[
   print("works", pcall(works))
 ]]
 
--- Calls whose failure nobody need be told of, and why.
+-- Calls that may fail without an error, and the reason.
 local quiet = {}
 local untimed = "there are no times then"
 for names, why in pairs {
@@ -127,16 +128,17 @@ for names, why in pairs {
   for name in names:gmatch "%S+" do quiet[name] = why end
 end
 
--- Calls that only the first use makes.
+-- Returns true if only the first use makes the call.
 local function is_start(name)
   return name == "zeInit" or name:find "^zeDriverGet" or
     name:find "^zeDeviceGet" and name ~= "zeDeviceGetGlobalTimestamps" and
     name ~= "zeDeviceGetImageProperties"
 end
 
--- How the n-th call of an entry point fails: a rule, and the code's name.
+-- Returns how the n-th call of an entry point fails: rules, each with the name
+-- of its code.
 local function rules_for(name, n)
-  if name:find "^zeMemAlloc" then -- which is tried twice
+  if name:find "^zeMemAlloc" then -- lze tries it twice
     local code = codes.ERROR_OUT_OF_DEVICE_MEMORY
     return {{("fail %s %d %d;fail %s %d %d"):format(name, n, code, name,
       n + 1, code), "ERROR_OUT_OF_DEVICE_MEMORY"}}
@@ -150,11 +152,11 @@ local function rules_for(name, n)
   return rules
 end
 
--- A script of steps, and what it asks of the driver.
+-- Returns a script of steps, and the driver calls that it makes.
 local function new_sweep(steps, env)
   local sweep = {script = script:format(steps),
     options = {env = env, seconds = 600}}
-  -- A second run finds in the caches what the first has left there.
+  -- The second run finds the entries of the first run in the caches.
   for _ = 1, 2 do
     local result, report = run(sweep.script, nil, sweep.options)
     assert.equal("works\ttrue\ttrue\n", result.output)
@@ -167,7 +169,7 @@ local function new_sweep(steps, env)
   return sweep
 end
 
--- What is wrong when a call of an entry point fails so, or nil.
+-- Returns what is wrong if a call of an entry point fails by that rule, or nil.
 local function fail(sweep, name, rule, code)
   local result, report = run(sweep.script, rule, sweep.options)
   local wrong = unclean(result, report)
@@ -194,7 +196,7 @@ local function fail(sweep, name, rule, code)
   return wrong and ("%s: %s\n%s"):format(rule, wrong, result.output)
 end
 
--- Which calls of so many are made to fail; of the same not more than 500.
+-- Returns which of `count` calls fail, at most about 500.
 local function chosen(count)
   local first = which == "last" and count or 1
   local last = which == "first" and 1 or count
@@ -209,8 +211,8 @@ local everything = new_sweep [[
   require "spec.support.everything" (step)]]
 
 describe("the script of the sweeps", function()
-  it("touches every public function and field", function()
-    -- Asked of the state: what the module's table and the metatables have.
+  it("uses every public function and field", function()
+    -- The state lists these: the contents of the module's table and metatables.
     local out = process.output [[
       local lze = require "lze"
       local wanted, touched, count = {}, {}, 0
@@ -270,20 +272,20 @@ describe("the script of the sweeps", function()
 end)
 
 describe("a driver that fails", function()
-  it("is asked for all that lze uses", function()
+  it("is called through every function that lze uses", function()
     local file <close> = assert(io.open "src/device/lze_loader.h")
     local list = file:read "a":match "#define LZE_FUNCTIONS%(X%)(.-)\n\n"
     local missing = {}
     local needless = {
-      -- A newer loader knows by itself what this one is needed to find out.
+      -- A newer loader does by itself what an older one needs this for.
       zeDriverGetExtensionFunctionAddress = true,
-      -- Only where there are several devices.
+      -- Only if there are several devices.
       zeDeviceCanAccessPeer = true,
-      -- Only where the device is said to be lost: see below.
+      -- Only if the device is reported as lost: see below.
       zeDeviceGetStatus = true,
-      -- Only where a function is missing: see below.
+      -- Only if a function is missing: see below.
       zeModuleGetProperties = true,
-      -- Only where another process has made something: see below.
+      -- Only if another process has exported memory: see below.
       zeMemOpenIpcHandle = true,
       zeMemCloseIpcHandle = true,
     }
@@ -295,7 +297,7 @@ describe("a driver that fails", function()
     assert.equal("", table.concat(missing, " "))
   end)
 
-  -- Without a pattern of entry points, all.
+  -- Without a pattern, all entry points fail in turn.
   local function fails_well(sweep, pattern)
     for _, name in ipairs(sweep.names) do
       if not is_start(name) and name:find(pattern or "") then
@@ -314,7 +316,7 @@ describe("a driver that fails", function()
 
   fails_well(everything)
 
-  -- Such a module is in no cache, so every process builds it.
+  -- This module is in no cache, so every process builds it.
   describe("and does not find a function", function()
     fails_well(new_sweep [[
       step("build what can be", function()
@@ -332,7 +334,7 @@ describe("a driver that fails", function()
       end)]], {ZOCL_ROOT_DEVICES = "2", ZOCL_DEVICE_MEMORY_PRIVATE = "1"}))
   end)
 
-  -- What this process exports.
+  -- The memory that this process exports.
   local exported = lze.buffer("int", 3)
   local can, token = pcall(exported.export, exported, "process")
   if can then
@@ -354,11 +356,11 @@ describe("a driver that fails", function()
     end)
   end
 
-  -- Without what only the first use asks for there is no device, and it is
-  -- said why, or one of which less is known.
+  -- If a call of the first use fails, the error says why no device was found,
+  -- or the device has fewer known properties.
   for _, name in ipairs(everything.names) do
     if is_start(name) then
-      it("at first use at " .. name, function()
+      it("at first use, at " .. name, function()
         for n = 1, everything.calls[name] do
           local result, report = run(saxpy .. [[
             local lze = require "lze"
@@ -377,7 +379,7 @@ describe("a driver that fails", function()
           assert.equal(1, report.failed[name])
           local line, again = result.output:match "^([^\n]*)\n([^\n]*)\n$"
           assert.equal(line, again)
-          -- Newer loaders (1.20) call some of them in zeInit, to sort drivers.
+          -- Newer loaders (1.20) call some of these in zeInit, to sort drivers.
           if line ~= "works\ttrue" and
               line ~= "zeInit\tERROR_UNKNOWN" and
               line ~= name .. "\tERROR_UNKNOWN" then
@@ -390,7 +392,7 @@ describe("a driver that fails", function()
 end)
 
 describe("a driver without memory", function()
-  it("is asked again after a collection", function()
+  it("is tried again after a collection", function()
     local result, report = run([[
       local lze = require "lze"
       local x = lze.buffer("int", 1000)
@@ -405,7 +407,8 @@ describe("a driver without memory", function()
 end)
 
 describe("a driver that has no more memory", function()
-  it("is told of with what is asked for, in use, pinned and free", function()
+  it("is reported with the memory requested, in use, pinned and free",
+  function()
     local result, report = run([[
       local lze = require "lze"
       local m = lze.load "kernels/spec.spv"
@@ -431,7 +434,7 @@ asked for 3.0 KiB; in use by this state 1.0 MiB, of it pinned by work in ]] ..
     assert.equal(2, report.failed.zeMemAllocDevice)
   end)
 
-  it("is not collected for where the collector is stopped", function()
+  it("causes no collection if the collector is stopped", function()
     local result, report = run([[
       local lze = require "lze"
       lze.buffer("int", 1000)
@@ -446,8 +449,8 @@ asked for 3.0 KiB; in use by this state 1.0 MiB, of it pinned by work in ]] ..
 end)
 
 describe("a driver that fails in the middle of a command", function()
-  -- A hint, then the barrier that marks its end; the whole groups of a launch,
-  -- its edge, then the barrier that marks their end.
+  -- Either a hint, then the barrier that marks its end; or the whole groups of
+  -- a launch, its edge, then the barrier that marks their end.
   local middle = [[
     warn "@on"
     local lze = require "lze"
@@ -477,7 +480,7 @@ describe("a driver that fails in the middle of a command", function()
       "fail zeCommandListAppendBarrier 1 0x7ffffffe",
       "m.add({70001, group = 16, queue = q}, x, 1)",
       "zeCommandListAppendLaunchKernel"}} do
-    it("holds what it uses until the next is over: " .. what, function()
+    it("retains memory in use until the next command ends: " .. what, function()
       local result, report = run(middle:format("immediate", "in",
         table.unpack(case)))
       assert.equal(("false\t%s\n280004\n0\ttrue\n"):format(case[3]),
@@ -486,7 +489,7 @@ describe("a driver that fails in the middle of a command", function()
     end)
   end
 
-  it("leaks what it uses where nothing will tell", function()
+  it("leaks memory in use if nothing reports its end", function()
     for _, order in ipairs {"in", "out"} do
       local result, report = run(middle:format("batched", order,
         table.unpack(hint)), nil, {env = {ASAN_OPTIONS = "detect_leaks=0"}})
@@ -502,7 +505,7 @@ describe("a driver that fails in the middle of a command", function()
 end)
 
 describe("a device that hangs", function()
-  it("can be waited for in vain, and what it uses is leaked", function()
+  it("makes waits time out, and leaks the memory that it uses", function()
     local result, report = run([[
       warn "@on"
       local lze = require "lze"
@@ -539,7 +542,7 @@ Lua warning: lze: the device is still busy; what it uses is leaked rather ]] ..
     assert.equal(0, report.memory.early + report.context.early)
   end)
 
-  it("does not hold up the closing of a context, nor finalisers", function()
+  it("does not delay the closing of a context, nor finalisers", function()
     local result, report = run([[
       warn "@on"
       local lze = require "lze"
@@ -576,7 +579,7 @@ Lua warning: lze: the device is still busy; what it uses is leaked rather ]] ..
     end
   end)
 
-  it("holds up the end of a state as long as it may", function()
+  it("delays the end of a state by close_seconds", function()
     for _, seconds in ipairs {0, 0.5, 2} do
       local result = run(([[
         local start
@@ -637,7 +640,7 @@ Lua warning: lze: the device is still busy; what it uses is leaked rather ]] ..
 end)
 
 describe("a device that is lost", function()
-  it("is told of once for each command, by name", function()
+  it("is reported once for each command, by name", function()
     local result, report = run([[
       local lze = require "lze"
       local m = lze.load "kernels/spec.spv"
@@ -680,7 +683,7 @@ event: kernel add, failed	device 1
     assert.is_nil(unclean(result, report))
   end)
 
-  it("ends runs of plans that nobody waits for any more", function()
+  it("ends runs of plans that nothing waits for any more", function()
     local result, report = run([[
       local lze = require "lze"
       local m = lze.load "kernels/spec.spv"
@@ -701,7 +704,7 @@ event: kernel add, failed	device 1
     assert.is_nil(unclean(result, report))
   end)
 
-  it("does not hold up what waits for a run", function()
+  it("does not block commands that wait for a run", function()
     local result, report = run([[
       local lze = require "lze"
       local m = lze.load "kernels/spec.spv"
@@ -723,7 +726,7 @@ event: kernel add, failed	device 1
     assert.is_nil(unclean(result, report))
   end)
 
-  it("is not believed to be while it says that it is not", function()
+  it("is not treated as lost while it reports that it works", function()
     local result, report = run([[
       local lze = require "lze"
       local m = lze.load "kernels/spec.spv"
@@ -749,7 +752,7 @@ event: kernel add, failed	device 1
     assert.is_nil(unclean(result, report))
   end)
 
-  it("wherever that happens ends nothing but its work", function()
+  it("ends only its own work, at any call", function()
     for _, n in ipairs {1, 2, 40, 80, 120} do
       for _, name in ipairs {"zeEventHostSynchronize",
         "zeCommandListAppendLaunchKernel", "zeCommandListAppendMemoryCopy"} do
@@ -770,8 +773,8 @@ event: kernel add, failed	device 1
   end)
 end)
 
-describe("a driver that is ill", function()
-  it("is told of by those who ask what is over, not asked for ever", function()
+describe("a driver that malfunctions", function()
+  it("is reported by each query, not polled for ever", function()
     local result, report = run([[
       local lze = require "lze"
       local m = lze.load "kernels/spec.spv"
@@ -794,7 +797,7 @@ describe("a driver that is ill", function()
     assert.is_nil(unclean(result, report))
   end)
 
-  it("fails runs one behind the other with the first's failure", function()
+  it("fails consecutive runs with the failure of the first", function()
     local result, report = run([[
       local lze = require "lze"
       local m = lze.load "kernels/spec.spv"
@@ -820,7 +823,7 @@ describe("a driver that is ill", function()
     assert.is_nil(unclean(result, report))
   end)
 
-  it("is waited for, where that works, by who runs a plan", function()
+  it("does not stop runs of plans if waits still work", function()
     local result, report = run([[
       local lze = require "lze"
       local m = lze.load "kernels/spec.spv"
@@ -841,9 +844,9 @@ describe("a driver that is ill", function()
 end)
 
 describe("a state that is closed", function()
-  -- Lua finalises the younger first, of those that die at once, and an old one
-  -- may come to hold a young one; the driver must not notice.
-  it("destroys what is young and old in the order that is demanded", function()
+  -- Lua finalises the younger of two objects first if both die at once, and an
+  -- old object may refer to a young one. The driver must not be affected.
+  it("destroys young and old objects in the required order", function()
     for i, mode in ipairs {"incremental", "generational", "generational"} do
       local result, report = run(([[
         collectgarbage(%q)
@@ -882,7 +885,7 @@ describe("a state that is closed", function()
 end)
 
 describe("a driver that is slow", function()
-  -- Everything, with a collection after each part and what was dropped.
+  -- Everything, with a collection after each part, then with dropped buffers.
   local busy = [[
     collectgarbage(%q)
     require "spec.support.everything" (function(name, f)

@@ -1,11 +1,11 @@
--- flops_spec.lua - how much arithmetic a work-item is known to do.
+-- flops_spec.lua - the amount of arithmetic that a work-item does.
 -- SPDX-License-Identifier: MIT
 
 local json = require "bench.lib.json"
 local lze = require "lze"
 local process = require "spec.support.process"
 
--- {half, float, double, whether there may be more} of a kernel of a module.
+-- Returns {half, float, double, whether there may be more} for a kernel.
 local function counts(bytes, name)
   for _, k in ipairs(lze.spirv.reflect(bytes).kernels) do
     if k.name == name then
@@ -14,7 +14,7 @@ local function counts(bytes, name)
   end
 end
 
--- The same of a body in OpenCL C, of a kernel with these arguments.
+-- Returns the same for a body in OpenCL C, in a kernel with these arguments.
 local function of_c(body, before)
   local mod <close> = lze.compile((before or "") .. [[
     kernel void k(global float *x, global float4 *v, global double *d, int n) {
@@ -44,7 +44,7 @@ describe("arithmetic in OpenCL C", function()
     end
   end)
 
-  it("is counted in loops that constants decide", function()
+  it("is counted in loops with constant bounds", function()
     for body, expected in pairs {
       ["for (int k = 0; k < 16; k++) x[i] = fma(x[i], 2.0f, x[n]);"] =
         {0, 32, 0, false},
@@ -70,7 +70,7 @@ describe("arithmetic in OpenCL C", function()
     end
   end)
 
-  it("is not counted where something else decides", function()
+  it("is not counted if it depends on other values", function()
     for body, expected in pairs {
       ["if (n > 3) x[i] += 1.0f; x[i] *= 2.0f;"] = {0, 1, 0, true},
       ["x[i] += 1.0f; if (i >= n) return; x[i] *= 2.0f;"] = {0, 1, 0, true},
@@ -79,12 +79,12 @@ describe("arithmetic in OpenCL C", function()
         {0, 1, 0, true},
       ["do x[i] += 1.0f; while (x[i] < 9.0f); x[i] *= 2.0f;"] =
         {0, 2, 0, true},
-      -- What it may have changed is not known behind it.
+      -- After the branch, the values that it may have changed are unknown.
       [ [[int m = 4; if (n > 3) m = 6;
           for (int k = 0; k < m; k++) x[i] += 1.0f;]] ] = {0, 0, 0, true},
       [ [[int m = 4, l = 5; if (n > 3) m = 6;
           for (int k = 0; k < l; k++) x[i] += 1.0f;]] ] = {0, 5, 0, false},
-      -- A loop that ends early goes once as far as where it may end.
+      -- A loop that may end early counts once, up to the place of its exit.
       [ [[for (int k = 0; k < 50; k++) {
             x[i] = x[i] * x[i] + 1.0f;
             if (x[i] > 4.0f) break;
@@ -99,7 +99,7 @@ describe("arithmetic in OpenCL C", function()
     end
   end)
 
-  it("is counted in functions, each time that they are called", function()
+  it("is counted in functions, for each call", function()
     local before = [[
       float f(float a, int times) {
         for (int k = 0; k < times; k++) a = a * a;
@@ -118,7 +118,7 @@ describe("arithmetic in OpenCL C", function()
     end
   end)
 
-  it("of more steps than are walked is counted as far", function()
+  it("is counted only up to a number of steps", function()
     local c = of_c "for (int k = 0; k < 100000000; k++) x[i] += 1.0f;"
     assert.is_true(c[4])
     assert.is_true(c[2] > 1000 and c[2] < 100000000)
@@ -126,7 +126,7 @@ describe("arithmetic in OpenCL C", function()
 end)
 
 describe("arithmetic in Lua", function()
-  -- Of a kernel over x and y, which are of that type, with a number.
+  -- Returns the counts of a kernel over x and y of type `t`, and a number.
   local function of_lua(f, t)
     local x, y = lze.buffer(t or "float", 8), lze.buffer(t or "float", 8)
     local k = lze.kernel(f)
@@ -150,7 +150,7 @@ describe("arithmetic in Lua", function()
       for _ = 1, n do a = a * 1.5 + 1 end
       y[i] = a - x[i]
     end))
-    -- As of the Mandelbrot set.
+    -- As in the Mandelbrot set.
     assert.same({0, 2, 0, true}, of_lua(function(i, x, y, limit)
       local c, z, n = x[i] * 0.5 - 2, 0.0, 0
       while z < 4 and n < limit do
@@ -165,7 +165,7 @@ end)
 describe("arithmetic in a profile", function()
   local prompt = require "lze.prompt"
 
-  it("is that of all work-items", function()
+  it("includes all work-items", function()
     local x, y = lze.buffer("float", 1000), lze.buffer("float", 1000)
     local saxpy <const> = lze.load("saxpy").saxpy
     local plan <close> = lze.graph "g":fill("zero", y, 0)
@@ -186,7 +186,7 @@ describe("arithmetic in a profile", function()
       "task 1000"}, seen)
   end)
 
-  it("is in what it writes", function()
+  it("is in the files of the profile", function()
     local x, y = lze.buffer("float", 1000), lze.buffer("float", 1000)
     local saxpy <const> = lze.load("saxpy").saxpy
     local p <close> = lze.profile(function()
@@ -216,7 +216,7 @@ describe("arithmetic in a profile", function()
     end)
   end)
 
-  it("is compared with what the device can do", function()
+  it("is compared with the device's limits", function()
     local name = lze.device().name
     local before = prompt.limits(name)
     local n = 4096
@@ -252,7 +252,7 @@ describe("arithmetic in a profile", function()
         ns[e.name], bytes[e.name] = e.end_ns - e.start_ns, e.bytes
       end
     end
-    -- What a line says of a kernel, given the limits.
+    -- Returns the line about a kernel with these limits.
     local function line(kernel, copy, float)
       prompt.limits(name, {copy = copy, float = float})
       return tostring(p):match(
@@ -282,7 +282,8 @@ describe("arithmetic in a profile", function()
     assert.equal("its arithmetic is in branches or loops that are not " ..
       "counted, " .. memory("hidden", 1e-6) ..
       ": memory is nearer, of what is counted", line("hidden", 1e-6, 1e6))
-    -- Memory that is far from its limit says nothing of what is not counted.
+    -- A memory rate far below its limit says nothing about uncounted
+    -- arithmetic.
     assert.equal("its arithmetic is in branches or loops that are not " ..
       "counted, " .. memory("hidden", 1e6), line("hidden", 1e6, 1e6))
     assert.equal("no arithmetic of floats, " .. memory("none", 0.5) ..

@@ -1,4 +1,4 @@
--- graph_batch_spec.lua - graphs whose data exceed what a device has.
+-- graph_batch_spec.lua - graphs whose data exceed a device's memory.
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
@@ -22,7 +22,7 @@ describe("batches", function()
         x[get_global_id(1) * w + get_global_id(0)] = 1; }]]
   end)
 
-  it("give what a run in one piece gives, uneven tails included", function()
+  it("give the result of a single run, including uneven tails", function()
     for _, n in ipairs {1000, 1001, 4096, 10007} do
       local a = lze.buffer("int", n, {usage = "host"})
       local b, c = lze.buffer("int", n), lze.buffer("int", 2 * n)
@@ -47,7 +47,7 @@ describe("batches", function()
     end
   end)
 
-  it("have whole multiples of 64 items and keep launch tables", function()
+  it("have whole multiples of 64 items, and keep launch tables", function()
     local n = 1000
     local x = lze.buffer("int", n)
     local plan = lze.graph "g":task("add", mod.add, {n, group = 4}, x, 1)
@@ -59,7 +59,7 @@ describe("batches", function()
     assert.same({1, 1}, {x[1], x[n]})
   end)
 
-  it("bring back what one task writes and the next reads", function()
+  it("copy back elements that one task writes and the next reads", function()
     local n = 1000
     local a, c = lze.buffer("int", n):fill(3), lze.buffer("int", n)
     local d = lze.buffer("int", n)
@@ -68,7 +68,7 @@ describe("batches", function()
     assert.same({6, 6, 9, 9}, {c[1], c[n], d[1], d[n]})
   end)
 
-  it("have one copy of the elements that several buffers are of", function()
+  it("have one copy of elements that several buffers share", function()
     local n = 1000
     local x, y = lze.buffer("int", n):fill(3), lze.buffer("int", n)
     lze.graph "g":task("a", mod.add, n, x:view(1, n), 1)
@@ -77,7 +77,7 @@ describe("batches", function()
     assert.same({4, 4, 8, 8}, {x[1], x[n], y[1], y[n]})
   end)
 
-  it("leave alone what fits", function()
+  it("do not split data that fits", function()
     local x = lze.buffer("int", 100)
     local plan = lze.graph():task("add", mod.add, 100, x, 1)
       :compile {batch_bytes = 400}
@@ -127,7 +127,7 @@ describe("batches", function()
       end))
   end)
 
-  it("make do with a device of little memory", function()
+  it("work on a device with little memory", function()
     assert.equal("1000003\t2000005\ttrue\n", process.output([[
       local lze = require "lze"
       local m, n = lze.load "kernels/spec.spv", 1000003

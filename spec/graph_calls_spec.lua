@@ -1,12 +1,12 @@
--- graph_calls_spec.lua - a run costs as many driver calls whatever it does.
+-- graph_calls_spec.lua - the number of driver calls of a run is constant.
 -- SPDX-License-Identifier: MIT
 
 local driver_calls = require "spec.support.driver_calls"
 
--- A driver that takes no closed lists in an immediate one.
+-- A driver that cannot append closed lists to an immediate list.
 local old = "api 1 8;fail zeDriverGetExtensionFunctionAddress 0 0x78000003"
 
--- The calls of a process that ran a plan of so many tasks so often.
+-- Returns the calls of a process that ran a plan of `tasks` tasks `runs` times.
 local function calls(tasks, runs, rules)
   return (driver_calls(([[
     local lze = require "lze"
@@ -19,10 +19,11 @@ local function calls(tasks, runs, rules)
 end
 
 describe("the driver calls of a run", function()
-  -- What waits asks as often as the device takes time.
+  -- The number of these calls depends on how long the device takes.
   local waiting = {zeEventHostSynchronize = true, zeEventQueryStatus = true}
 
-  -- The sum of a run, and how many give lists to a queue and to a list.
+  -- Returns the calls of a run, and how many of them give lists to a queue and
+  -- to a list.
   local function of_a_run(tasks, rules)
     local few, many = calls(tasks, 1, rules), calls(tasks, 11, rules)
     local sum = 0

@@ -1,4 +1,4 @@
--- graph_devices_spec.lua - plans on several devices, in processes of their own.
+-- graph_devices_spec.lua - plans on several devices, in separate processes.
 -- SPDX-License-Identifier: MIT
 
 local process = require "spec.support.process"
@@ -76,8 +76,9 @@ local script = [[
   print(select(2, pcall(g.compile, g, {devices = {first}, device = second})))
 ]]
 
--- What it says with that environment, where that many transfers are put in for
--- the pinned tasks, and spread tasks use that many lanes.
+-- Checks the script's output with that environment. `transfers` is the number
+-- of transfers inserted for the pinned tasks, `lanes` the number of lanes that
+-- the spread tasks use.
 local function check(transfers, lanes, fork, env)
   local output = process.output(script, {env = env, seconds = 100})
   assert.equal(([[
@@ -93,21 +94,21 @@ options device and devices: one or the other
 end
 
 describe("a plan on several devices", function()
-  it("uses shared memory in place and moves that of others", function()
+  it("uses shared memory in place, and moves other memory", function()
     check(0, 6, "1 1 2", {ZOCL_ROOT_DEVICES = "2"})
   end)
 
-  it("moves shared memory where there is no peer access", function()
+  it("moves shared memory if the devices have no peer access", function()
     check(4, 4, "1 1 1",
       {ZOCL_ROOT_DEVICES = "2", ZOCL_PEER_ACCESS = "0"})
   end)
 
-  it("needs no memory that the host can touch", function()
+  it("does not need memory that the host can access", function()
     check(4, 4, "1 1 1",
       {ZOCL_ROOT_DEVICES = "2", ZOCL_DEVICE_MEMORY_PRIVATE = "1"})
   end)
 
-  it("is set to memory that the step's device reaches", function()
+  it("accepts only memory that the step's device reaches", function()
     local said = process.output([[
       local lze = require "lze"
       local first, second = table.unpack(lze.devices())
@@ -137,7 +138,7 @@ describe("a plan on several devices", function()
     assert.equal(table.concat(expected) .. "1\t5\n", said)
   end)
 
-  it("refuses a device that the context of its buffers is not for", function()
+  it("refuses a device that is not in the context of its buffers", function()
     local out = process.output([[
       local lze = require "lze"
       local first, second = table.unpack(lze.devices())
@@ -151,7 +152,7 @@ describe("a plan on several devices", function()
     assert.matches("^" .. refused:rep(2) .. "1\n$", out)
   end)
 
-  it("keeps a task where the memory is that is swapped into it", function()
+  it("keeps a task on the device of the memory swapped into it", function()
     for _, private in ipairs {"0", "1"} do
       assert.equal("64 64\n", process.output([[
         local lze = require "lze"

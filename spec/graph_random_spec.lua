@@ -1,8 +1,9 @@
--- graph_random_spec.lua - random task graphs against plain Lua, one by one.
+-- graph_random_spec.lua - random task graphs, compared with sequential plain
+-- Lua.
 -- SPDX-License-Identifier: MIT
 --
--- LZE_TEST_GRAPHS=N runs N of them, LZE_TEST_SEED=S begins with that one. Where
--- there are several devices, tasks are given to some, or spread over all.
+-- LZE_TEST_GRAPHS=N runs N graphs, LZE_TEST_SEED=S starts with seed S. If there
+-- are several devices, tasks are pinned to some of them or spread over all.
 
 local lze = require "lze"
 
@@ -26,14 +27,14 @@ local function wrap(v)
   return (v + (1 << 31) & 0xffffffff) - (1 << 31)
 end
 
--- A window on a plain array, as a view is one on a buffer.
+-- A window on a plain array, like a view of a buffer.
 local function window(data, from, n)
   return {data = data, from = from, n = n}
 end
 local function get(w, i) return w.data[w.from + i] end
 local function put(w, i, v) w.data[w.from + i] = wrap(v) end
 
--- What the kernels do, to windows.
+-- The effects of the kernels on windows.
 local model = {
   sum = function(n, a, b, c)
     for i = 0, n - 1 do put(c, i, get(a, i) + get(b, i)) end
@@ -59,13 +60,13 @@ local function overlap(a, b)
   return a.data == b.data and a.from < b.from + b.n and b.from < a.from + a.n
 end
 
--- One graph from its seed: recorded, run several times with changes between
--- the runs, and compared with the model each time.
+-- Records one graph from its seed, runs it several times with changes between
+-- the runs, and compares it with the model each time.
 local function try(mod, seed)
   math.randomseed(seed)
   local random = math.random
 
-  -- Buffers with their arrays, and views of them.
+  -- Buffers with their arrays, and views of the buffers.
   local buffers, places = {}, {}
   for b = 1, random(2, 5) do
     local n = random(1, 90)
@@ -83,7 +84,7 @@ local function try(mod, seed)
     end
   end
 
-  local steps = {} -- functions that do to the arrays what each task does
+  local steps = {} -- functions that apply each task to the arrays
   local settable = {}
   local count = 0
 
@@ -111,7 +112,7 @@ local function try(mod, seed)
       local kind = random(10)
       local fresh = mine[random(#mine + 1)]
       if fresh and not fresh.known then
-        -- Filled from end to end.
+        -- Fills the whole buffer.
         fresh.known = true
         known[#known + 1] = fresh
         local v, w = random(-9, 9), fresh.w
@@ -160,18 +161,18 @@ local function try(mod, seed)
             if c == "x" then written[#written + 1] = i end
           end
         end
-        -- A handful of sizes: a device may compile for each.
+        -- Only a few sizes, because a device may compile for each.
         local sizes = {}
         for _, size in ipairs {1, 7, 16, 48} do
           if size <= n then sizes[#sizes + 1] = size end
         end
         n = sizes[random(#sizes)]
-        -- Work-items must not meet: what one writes no other may touch.
+        -- Work-items must not conflict: only one may touch what it writes.
         local clean = true
         for _, i in ipairs(written) do
           for j, w in pairs(values) do
             if j ~= i and type(w) == "table" then
-              -- On another device what overlaps is refused as a whole.
+              -- Across devices, buffers that overlap anywhere are refused.
               local whole = #devices > 1
               local a = window(values[i].data, values[i].from,
                 whole and values[i].n or n)
@@ -234,7 +235,7 @@ local function try(mod, seed)
 end
 
 describe("random task graphs", function()
-  it("do what their tasks do one after the other", function()
+  it("give the results of their tasks in sequence", function()
     local mod = lze.compile(source)
     for seed = SEED, SEED + COUNT - 1 do try(mod, seed) end
     assert.is_true(COUNT > 0)

@@ -1,4 +1,4 @@
--- graph_report_spec.lua - what plans say of themselves.
+-- graph_report_spec.lua - the reports of plans.
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
@@ -19,7 +19,7 @@ describe("a plan's report", function()
       :task("alone", mod.add, n, x, 0):compile {profile = true}
   end)
 
-  it("says what there is before anything has run", function()
+  it("describes the plan before anything has run", function()
     local r = plan:report()
     assert.equal("graph g", r.name)
     assert.equal(0, r.runs)
@@ -32,7 +32,7 @@ describe("a plan's report", function()
     assert.is_true(add.group[1] > 0)
     assert.is_string(add.why)
     assert.equal(8 * n, add.bytes)
-    assert.same({"g.a"}, r.tasks[6].after) -- it writes what that reads
+    assert.same({"g.a"}, r.tasks[6].after) -- it writes what g.a reads
     assert.same({{name = "g.input 1", direction = "input", when = "every",
                   how = "in place", bytes = 0},
                  {name = "g.output 1", direction = "output", when = "demand",
@@ -46,7 +46,7 @@ describe("a plan's report", function()
       expect.misuse(function() plan:trace() end))
   end)
 
-  it("says what the last run took", function()
+  it("has the times of the last run", function()
     plan:run()
     plan:start()
     local r = plan:report()
@@ -77,7 +77,7 @@ describe("a plan's report", function()
     assert.matches("\ng%.a +copy +%d +[%d.]+ +[%d.]+%*", tostring(r))
   end)
 
-  it("can be had as JSON, as a trace and for Graphviz", function()
+  it("is available as JSON, as a trace and for Graphviz", function()
     plan:run()
     local json = plan:json()
     assert.matches('^{.*"critical_path":%["g.a",.*}$', json)
@@ -97,7 +97,8 @@ describe("a plan's report", function()
     assert.matches('"g.c" %-> "g.add"', plan:dot())
   end)
 
-  it("has exact numbers, escapes and the longest chain in these", function()
+  it("has exact numbers, escapes and the longest chain in these formats",
+  function()
     local x = lze.buffer("int", 1 << 16)
     local p = lze.graph "g\31\"":fill("x", x, 1):compile {profile = true}
     p:run()
@@ -116,7 +117,7 @@ describe("a plan's report", function()
     assert.equal(2, select(2, dot:gsub("%->", "")))
   end)
 
-  it("says what copies by the host took", function()
+  it("has the times of copies by the host", function()
     local mod = lze.load "kernels/spec.spv"
     for _, usage in ipairs {"shared", "device"} do
       local x = lze.buffer("uint", 4, {usage = usage})
@@ -163,7 +164,7 @@ describe("a plan's report", function()
     end
   end)
 
-  it("measures nothing unless it is told to", function()
+  it("has no measurements by default", function()
     local x = lze.buffer("int", 4)
     local p = lze.graph "q":fill("zero \"x\"", x, 0):compile()
     p:run()

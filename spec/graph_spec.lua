@@ -24,7 +24,7 @@ describe("task graphs", function()
         x[get_global_id(1) * w + get_global_id(0)]++; }]]
   end)
 
-  it("run again and again", function()
+  it("run repeatedly", function()
     local x, y = lze.buffer("int", 100), lze.buffer("int", 100)
     local g = lze.graph "twice"
     assert.equal(g, g:input(x, "every"))
@@ -38,7 +38,7 @@ describe("task graphs", function()
     end
   end)
 
-  it("start, one behind the other, and give events", function()
+  it("start one after another, and return events", function()
     local x = lze.buffer("int", 64)
     local plan = lze.graph():task("add", mod.add, 64, x, 1):compile()
     local events = {}
@@ -50,7 +50,7 @@ describe("task graphs", function()
     assert.is_true(events[1]:time().kernel_ns > 0)
   end)
 
-  it("run beside what else uses their buffers", function()
+  it("run in order with other commands on their buffers", function()
     local x, y = lze.buffer("int", 64), lze.buffer("int", 64)
     local plan = lze.graph():task("add", mod.add, 64, x, 1)
       :task("set", mod.set, 64, y, 1):compile()
@@ -68,7 +68,7 @@ describe("task graphs", function()
     assert.matches("40 runs", tostring(plan))
   end)
 
-  it("are run by hooks and finalisers too, and closed by them", function()
+  it("can be run and closed by finalisers", function()
     local x = lze.buffer("int", 1)
     local plan = lze.graph():task("add", mod.add, 1, x, 1):compile()
     plan:run()
@@ -89,7 +89,7 @@ describe("task graphs", function()
       expect.misuse(function() plan:run() end))
   end)
 
-  it("are told of kernels that are closed between runs", function()
+  it("report kernels that were closed between runs", function()
     local m = lze.load "kernels/spec.spv"
     local x = lze.buffer("int", 1)
     local plan = lze.graph "g":task("add", m.add, 1, x, 1):compile()
@@ -99,7 +99,7 @@ describe("task graphs", function()
       expect.misuse(function() plan:run() end))
   end)
 
-  it("keep runs apart that are started before others have ended", function()
+  it("separate runs that start before others have ended", function()
     for _ = 1, 10 do
       local g, x = lze.graph "wide", {}
       for i = 1, 6 do
@@ -116,7 +116,7 @@ describe("task graphs", function()
     end
   end)
 
-  it("wait for what was issued before and are waited for", function()
+  it("wait for earlier commands, and later commands wait for them", function()
     local x, y = lze.buffer("int", 1000), lze.buffer("int", 1000)
     local q <close> = lze.queue {order = "out"}
     local plan = lze.graph():task("a", mod.sum, 1000, x, x, y):compile()
@@ -130,7 +130,7 @@ describe("task graphs", function()
     end
   end)
 
-  it("find what comes after what, in views too", function()
+  it("find dependencies, in views too", function()
     local x = lze.buffer("int", 100)
     local low, high = x:view(1, 50), x:view(51, 100)
     local plan = lze.graph "g"
@@ -149,7 +149,7 @@ describe("task graphs", function()
     assert.is_nil(dot:find('"g.low" -> "g.low again"', 1, true))
   end)
 
-  it("stay below their limit of memory when a buffer is set", function()
+  it("stay below their memory limit when a buffer is set", function()
     local x, y = lze.buffer("int", 10), lze.buffer("int", 10)
     local large = lze.buffer("int", 30)
     local plan = lze.graph "g":task("one", mod.set, 10, x, 1)
@@ -169,7 +169,7 @@ describe("task graphs", function()
     assert.same({2, 1}, {x[1], y[1]})
   end)
 
-  it("set arguments, ranges and buffers between runs", function()
+  it("accept new arguments, ranges and buffers between runs", function()
     local x, y = lze.buffer("int", 100), lze.buffer("int", 100)
     local plan = lze.graph "g":task("set", mod.set, 100, x, 1):compile()
     plan:run()
@@ -185,7 +185,7 @@ describe("task graphs", function()
     assert.equal(3, x[1])
   end)
 
-  it("take back what was recorded in place of something longer", function()
+  it("accept the recorded buffer again after a longer one", function()
     local x, y = lze.buffer("int", 4), lze.buffer("int", 9)
     local plan = lze.graph "g":task("add", mod.add, 4, x, 1):compile()
     plan:set("add", 1, y):run():set("add", "x", x):run()
@@ -197,7 +197,7 @@ describe("task graphs", function()
       end))
   end)
 
-  it("set a range only, and nothing without a value", function()
+  it("accept only a size as a new range, and require a value", function()
     local x = lze.buffer("int", 8)
     local plan = lze.graph "g":task("a", mod.add, {8, group = 4}, x, 1)
       :task("b", mod.add, 8, x, 1):compile()
@@ -219,7 +219,7 @@ describe("task graphs", function()
     assert.matches("^plan of graph g: 2 steps on .*, 1 run$", tostring(plan))
   end)
 
-  it("record again only the lists that a set touches", function()
+  it("record again only the lists that a set affects", function()
     local x, g = lze.buffer("int", 8), lze.graph "g"
     for i = 1, 300 do g:task("t" .. i, mod.add, 8, x, 1) end
     local plan = g:compile()
@@ -232,7 +232,7 @@ describe("task graphs", function()
     assert.equal(300 + 1300, x[8])
   end)
 
-  it("leave a run in flight alone when arguments are set", function()
+  it("do not change a run in flight when arguments are set", function()
     local x, y = lze.buffer("int", 64), lze.buffer("int", 64)
     local plan = lze.graph():task("add", mod.add, 64, x, 1):compile()
     for i = 1, 30 do
@@ -247,7 +247,7 @@ describe("task graphs", function()
     assert.same({odd, even}, {x[64], y[64]})
   end)
 
-  it("share memory among buffers that only plans have", function()
+  it("share memory among transient buffers", function()
     local x = lze.buffer("int", {1, 2, 3})
     local g = lze.graph "g"
     local a, b, c = g:buffer("int", 3), g:buffer("int", 3), g:buffer("int", 3)
@@ -264,7 +264,7 @@ describe("task graphs", function()
       end))
   end)
 
-  it("order what uses transient buffers that are not arguments", function()
+  it("order tasks by transient buffers that are not arguments", function()
     local x = lze.buffer("int", 10)
     local g = lze.graph "g"
     local s, t = g:buffer("int", 10), g:buffer("int", 10)
@@ -275,7 +275,7 @@ describe("task graphs", function()
     assert.same({"g.t", "g.array"}, r.tasks[4].after)
   end)
 
-  it("order nothing by what runs nothing", function()
+  it("derive no order from tasks that run nothing", function()
     local x = lze.buffer("int", 10)
     local r = lze.graph "g":fill("a", x, 1):task("none", mod.add, 0, x, 1)
       :fill("b", x, 2):compile():report()
@@ -302,7 +302,7 @@ describe("task graphs", function()
       "circle", expect.misuse(function() outer:compile() end))
   end)
 
-  it("bring tables and strings in and out", function()
+  it("copy tables and strings in and out", function()
     local x = lze.buffer("int", 4, {usage = "device"})
     local source, result = {1, 2, 3, 4}, {}
     local plan = lze.graph():input(x, "every", source)
@@ -320,7 +320,7 @@ describe("task graphs", function()
     assert.same({3, 4, 2, 2}, y:read())
   end)
 
-  it("say what is wrong with a task while it is recorded", function()
+  it("report errors of a task while it is recorded", function()
     local g, x = lze.graph "g", lze.buffer("int", 4)
     assert.equal("graph g: task t: kernel add: argument 2 (n): int expected " ..
       "(an integer from -2147483648 to 2147483647), got number 1.5",
@@ -353,7 +353,7 @@ describe("task graphs", function()
       end))
   end)
 
-  it("say all that is wrong when compiled", function()
+  it("report all problems when they are compiled", function()
     local x, y = lze.buffer("int", 4), lze.buffer("int", 4)
     local g = lze.graph "g":task("a", mod.add, 4, x, 1)
       :task("b", mod.add, 4, y, 1):copy("c", x, y)
@@ -363,7 +363,7 @@ describe("task graphs", function()
       "closed", expect.misuse(function() g:compile() end))
   end)
 
-  it("give their own memory back when they are closed", function()
+  it("free their own memory when they are closed", function()
     local x = lze.buffer("int", 4)
     local g = lze.graph()
     local t = g:buffer("int", 1 << 20)
@@ -383,7 +383,7 @@ describe("task graphs", function()
     end
   end)
 
-  it("keep what they captured, unless it is closed", function()
+  it("retain what they captured, unless it is closed", function()
     local x = lze.buffer("int", 4)
     local plan
     do
@@ -407,7 +407,7 @@ describe("task graphs", function()
       expect.misuse(function() plan:run() end))
   end)
 
-  it("let buffers change places between runs", function()
+  it("can swap buffers between runs", function()
     local a, b = lze.buffer("int", {1, 1, 1}), lze.buffer("int", 3)
     local g = lze.graph "g":task("step", mod.sum, 3, a, a, b):swap(a, b)
     local plan = g:compile()
@@ -424,7 +424,7 @@ describe("task graphs", function()
       expect.misuse(function() g:swap(a, a) end))
   end)
 
-  it("let parts of a buffer change places", function()
+  it("can swap parts of a buffer", function()
     local x = lze.buffer("int", {1, 2, 3, 0, 0, 0})
     local a, b = x:view(1, 3), x:view(4, 6)
     local one = x:view(3, 3)
@@ -463,7 +463,7 @@ describe("task graphs", function()
     assert.is_true(first:done())
     assert.same({1, 15, 7, 75, 13, 135}, seen)
     plan:start()
-    assert.equal(24, x[1]) -- reading makes it go on
+    assert.equal(24, x[1]) -- reading makes the run continue
     local ev = plan:start()
     while not ev:done() do end
     assert.equal(30, x[1])
@@ -473,7 +473,7 @@ describe("task graphs", function()
     assert.equal(36, x[1])
   end)
 
-  it("are waited for by what reads, also between two of them", function()
+  it("make reads wait for them, even between two runs", function()
     local x, u, called = lze.buffer("int", 1), lze.buffer("uint", 1), 0
     local spin = lze.load "kernels/spec.spv".spin
     local plan = lze.graph "g":task("add", mod.add, 1, x, 1)
@@ -486,7 +486,7 @@ describe("task graphs", function()
     assert.equal(4, called)
   end)
 
-  it("begin no more iterations once a hook raises an error", function()
+  it("start no more iterations once a hook raises an error", function()
     local x, many = lze.buffer("int", 1), {iterations = 100000}
     local plan = lze.graph "g":task("add", mod.add, 1, x, 1):compile()
     interrupted(nil, plan.run, plan, many)
@@ -515,7 +515,7 @@ describe("task graphs", function()
     assert.same({22, 22, 22, 22}, y:read())
   end)
 
-  it("are not started by their own callbacks", function()
+  it("cannot be started by their own callbacks", function()
     local plan, other
     local message = "graph g: a callback of the plan cannot start it"
     plan = lze.graph "g":call("c", function() plan:run() end):compile()
@@ -527,7 +527,7 @@ describe("task graphs", function()
     assert.equal(message, expect.misuse(function() plan:run() end))
   end)
 
-  it("fail when a callback does, once, and can be run again", function()
+  it("fail once if a callback fails, and can run again", function()
     local x, fails = lze.buffer("int", 4), true
     local plan = lze.graph "g":task("add", mod.add, 4, x, 1)
       :call("fail", function() if fails then error("no", 0) end end)
@@ -546,7 +546,7 @@ describe("task graphs", function()
     assert.same({103, 103, 103, 103}, x:read())
   end)
 
-  it("fail when a callback does in one of several iterations", function()
+  it("fail if a callback fails in one of several iterations", function()
     for failing = 1, 3 do
       local x, called = lze.buffer("int", 4), 0
       local plan <close> = lze.graph():task("add", mod.add, 4, x, 1)
@@ -572,7 +572,7 @@ describe("task graphs", function()
     end
   end)
 
-  it("leave buffers that change places as by those that began", function()
+  it("swap buffers once for each iteration that began", function()
     for iterations = 1, 4 do
       local x, y = lze.buffer("int", {1}), lze.buffer("int", 1)
       local called = 0
@@ -587,12 +587,12 @@ describe("task graphs", function()
       assert.is_false(pcall(ev.wait, ev))
       assert.is_true(later:wait())
       plan:run()
-      -- 2 by the first, which was ended in its middle; then 5 and 11.
+      -- 2 by the first iteration, which ended in the middle; then 5 and 11.
       assert.equal(11, plan:current(x)[1], iterations)
     end
   end)
 
-  it("do not fail with another start", function()
+  it("do not fail because of another start", function()
     local x, called = lze.buffer("int", 4), 0
     local plan <close> = lze.graph():task("add", mod.add, 4, x, 1)
       :call("c", function()
@@ -605,7 +605,7 @@ describe("task graphs", function()
     assert.same({2, 2}, {called, x[1]})
   end)
 
-  it("tell of each failure, whatever was heard before", function()
+  it("report each failure, regardless of earlier failures", function()
     local x, n = lze.buffer("int", 4), 0
     local plan = lze.graph():task("add", mod.add, 4, x, 1)
       :call("c", function() n = n + 1 error("failure " .. n, 0) end):compile()
@@ -624,8 +624,8 @@ describe("task graphs", function()
     end
   end)
 
-  -- Ever deeper in the stack, to where a read has its own slots and no more.
-  it("fail when there is no room to call back", function()
+  -- Ever deeper in the stack, until a read has only its own slots.
+  it("fail if the stack has no room for a callback", function()
     local x, called = lze.buffer("int", 4), 0
     local plan = lze.graph():task("add", mod.add, 4, x, 1)
       :call("c", function() called = called + 1 end):compile()
@@ -638,7 +638,7 @@ describe("task graphs", function()
       local function deep(...) -- luacheck: no unused args
         return (read(x))
       end
-      -- Lua would run finalisers there, too, and they have no room either.
+      -- Lua would run finalisers there, too, without any room for them.
       collectgarbage "stop"
       local ok, err = coroutine.resume(coroutine.create(function()
         return deep(table.unpack(many, 1, size))
@@ -656,7 +656,7 @@ describe("task graphs", function()
     assert.is_true(lze.wait())
   end)
 
-  it("keep their values, whatever becomes of the script's tables", function()
+  it("retain their values if the script changes its tables", function()
     local m = lze.compile [[
       kernel void put(global float *x, float2 v) {
         x[get_global_id(0)] = v.x + get_local_size(0); }
@@ -686,7 +686,7 @@ describe("task graphs", function()
     assert.same({"graph.x"}, plan:report().tasks[2].after)
   end)
 
-  it("are closed, which plans do not mind", function()
+  it("can be closed without an effect on their plans", function()
     local x = lze.buffer("int", 4)
     local g = lze.graph "inner":task("add", mod.add, 4, x, 1)
     local outer = lze.graph "outer":task("in", g)
@@ -709,7 +709,7 @@ describe("task graphs", function()
     assert.equal(1, x[4])
   end)
 
-  it("find a string that does not fit when it is recorded", function()
+  it("refuse a string that does not fit when it is recorded", function()
     local x = lze.buffer("int", 2)
     for _, source in ipairs {"abc", ("abcd"):rep(3)} do
       assert.equal("bad argument #3 to 'input' (a string of at most 8 " ..
@@ -741,7 +741,7 @@ describe("task graphs", function()
     assert.equal(3, lze.stats().launches - before)
   end)
 
-  it("give tables to what is started, too", function()
+  it("fill the output tables of a started run, too", function()
     local x, t = lze.buffer("int", 2), {}
     local plan = lze.graph "g":task("add", mod.add, 2, x, 1)
       :output(x, "every", t):compile()

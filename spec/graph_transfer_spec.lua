@@ -1,12 +1,13 @@
--- graph_transfer_spec.lua - what plans on several devices need not transfer.
+-- graph_transfer_spec.lua - transfers that plans on several devices avoid.
 -- SPDX-License-Identifier: MIT
 
 local process = require "spec.support.process"
 
 local build = os.getenv "LZE_TEST_BUILD" or "build"
 
--- The names of what a script's plan transfers between two devices that do not
--- reach each other's memory, and the bytes that recording it appends.
+-- Returns the names of the transfers that a script's plan makes between two
+-- devices that cannot reach each other's memory, and the bytes of all appended
+-- copies.
 local function transfers(record)
   local names, bytes = nil, nil
   process.with_directory(function(dir)
@@ -42,7 +43,7 @@ local function transfers(record)
 end
 
 describe("transfers between devices", function()
-  it("bring nothing twice, take back what is written", function()
+  it("bring nothing twice, and take back only what is written", function()
     local names, bytes = transfers [[
       g:task("one", m.square, {n, device = second}, x, y)
         :task("two", m.square, {n, device = second}, x, y)
@@ -53,11 +54,11 @@ describe("transfers between devices", function()
     ]]
     assert.equal("one to the host\none to the device\n" ..
       "three from the device\nthree from the host\n", names)
-    -- Those four, and the last two lines of the script: out of the device.
+    -- The four transfers, and one out of the device by the script's last lines.
     assert.equal(5 * 4000, bytes)
   end)
 
-  it("take back once what nobody looks at meanwhile", function()
+  it("take back once if nothing reads the data in between", function()
     local names, bytes = transfers [[
       for i = 1, 5 do g:task("t" .. i, m.add, {n, device = second}, x, i) end
       function check() assert(x:read()[n] == 30) end
@@ -67,7 +68,7 @@ describe("transfers between devices", function()
     assert.equal(5 * 4000, bytes)
   end)
 
-  it("are made when the home changes or is looked at", function()
+  it("are made when other steps change or read the home buffer", function()
     local names = transfers [[
       g:task("one", m.add, {n, device = second}, x, 1)
         :task("home", m.add, n, x, 10)
@@ -84,7 +85,7 @@ describe("transfers between devices", function()
       "three from the device\nthree from the host\n", names)
   end)
 
-  it("see parts of a buffer that change", function()
+  it("are repeated if a view changes a part of the buffer", function()
     local names = transfers [[
       g:task("one", m.add, {n, device = second}, x, 1)
         :task("part", m.add, {n // 2, device = second}, x:view(1, n // 2), 1)
@@ -96,7 +97,7 @@ describe("transfers between devices", function()
     assert.equal(3 * 4, select(2, names:gsub("\n", "")))
   end)
 
-  it("serve arguments that are the same buffer as one", function()
+  it("are made once for two arguments with the same buffer", function()
     local names = transfers [[
       g:task("one", m.square, {n, device = second}, x, x)
       p = lze.graph "f":fill("three", x, 3):compile()
@@ -108,9 +109,9 @@ describe("transfers between devices", function()
   end)
 end)
 
--- So what a task sees in its own copy it cannot see at its home as well.
+-- So a task cannot see both its own copy and the home buffer.
 describe("a value set later", function()
-  it("is not brought from another device", function()
+  it("is refused if it is on another device", function()
     assert.equal("ok\n", process.output([[
       local lze = require "lze"
       local first, second = table.unpack(lze.devices())
@@ -137,8 +138,8 @@ describe("a value set later", function()
   end)
 end)
 
--- Random graphs on two devices, with views, callbacks and plan:set, against
--- the same in plain Lua.
+-- Random graphs on two devices, with views, callbacks and plan:set, compared
+-- with plain Lua.
 local random_graphs = [==[
   local lze = require "lze"
   local devices = lze.devices()
@@ -227,7 +228,7 @@ local random_graphs = [==[
 ]==]
 
 describe("random graphs on two devices", function()
-  it("compute what they say", function()
+  it("compute the same as plain Lua", function()
     for seed = 1, 3 do
       assert.equal("as in plain Lua\n", process.output(
         random_graphs:gsub("SEED", seed), {seconds = 200, env = {

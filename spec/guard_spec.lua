@@ -1,4 +1,4 @@
--- guard_spec.lua - calls in the middle of which no Lua code runs.
+-- guard_spec.lua - calls during which no Lua code runs.
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
@@ -9,8 +9,8 @@ local native = assert(package.loadlib(
 
 local modes = {"incremental", "generational"}
 
--- For scripts: `guarded`, a function of lze's in a guard, and `bare`, the same
--- without, which is what the guard calls.
+-- For scripts: `guarded`, a function of lze with a guard, and `bare`, the
+-- function without it, which the guard calls.
 local functions = [[
   local lze = require "lze"
   local guarded = lze.local_bytes
@@ -36,7 +36,7 @@ local functions = [[
 ]]
 
 describe("a guarded call", function()
-  it("leaves the collector its work: 10^6 in bounded memory", function()
+  it("lets the collector work: 10^6 calls take bounded memory", function()
     for _, mode in ipairs(modes) do
       local peak = process.output(functions .. ([[
         collectgarbage(%q)
@@ -49,12 +49,13 @@ describe("a guarded call", function()
           end
         end
         print(peak - before)]]):format(mode))
-      -- In KB: all of them are 70 MB.
+      -- In KB; all the objects together take 70 MB.
       assert.is_true(tonumber(peak) < 8192, mode .. ": " .. peak)
     end
   end)
 
-  -- Lua 5.5 makes a step after each guarded call (common/lua_versions.h).
+  -- Lua 5.5 makes a collector step after each guarded call
+  -- (common/lua_versions.h).
   local exact = _VERSION == "Lua 5.4" and it or pending
   exact("costs no more cycles than one without a guard", function()
     for _, mode in ipairs(modes) do
@@ -92,7 +93,7 @@ describe("a guarded call", function()
     end
   end)
 
-  it("in a finaliser leaves the collector alone", function()
+  it("leaves the collector alone in a finaliser", function()
     for _, mode in ipairs(modes) do
       assert.equal("1000\ttrue\ttrue\n", process.output(functions .. ([[
         collectgarbage(%q)
@@ -110,7 +111,7 @@ describe("a guarded call", function()
     end
   end)
 
-  it("runs no finaliser, whatever is due, and none is lost", function()
+  it("runs no finaliser, and does not lose any that is due", function()
     local _, inner = debug.getupvalue(lze.graph, 1)
     assert.is_function(inner)
     local within, ran = 0, 0
@@ -132,7 +133,7 @@ describe("a guarded call", function()
     assert.equal(0, within)
   end)
 
-  it("puts the script's hook off and back", function()
+  it("removes the script's hook and restores it", function()
     for _, mask in ipairs {"c", "r", "l", "crl"} do
       local seen, target = {}, lze.graph
       local function hook(event)
@@ -159,7 +160,7 @@ describe("a guarded call", function()
     assert.is_true(count > 0)
   end)
 
-  it("is left with the hook that a signal sets meanwhile", function()
+  it("keeps the hook that a signal sets during the call", function()
     for _, lines in ipairs {false, true} do
       local n, pending = 0, nil
       repeat
@@ -171,7 +172,7 @@ describe("a guarded call", function()
           pending = native.signal_at(0)
         end)
         debug.sethook()
-        -- What was set had lines to come in.
+        -- If the signal's hook was set, it was also called at a line.
         assert.equal(pending or false, ok)
         assert.is_true(ok or err:find "interrupted!$" ~= nil, err)
       until pending
@@ -181,7 +182,7 @@ describe("a guarded call", function()
 end)
 
 describe("an error of a guarded function", function()
-  -- The line that it is raised at, of this file, and the rest.
+  -- Returns the line of this file at which the error is raised, and the rest.
   local function raised(f, ...)
     local ok, err = pcall(f, ...)
     assert.is_false(ok)
@@ -207,7 +208,7 @@ describe("an error of a guarded function", function()
       "string 'none'", message)
   end)
 
-  it("has them as a method", function()
+  it("has both for a method", function()
     local g = lze.graph "g"
     local here = debug.getinfo(1, "l").currentline
     local line, message = raised(function()
@@ -225,7 +226,7 @@ describe("an error of a guarded function", function()
       message)
   end)
 
-  it("has them in a coroutine", function()
+  it("has both in a coroutine", function()
     local here = debug.getinfo(1, "l").currentline
     local co = coroutine.create(function()
       coroutine.yield()
@@ -239,7 +240,7 @@ describe("an error of a guarded function", function()
       :format(here + 3), err)
   end)
 
-  it("leaves alone what a metamethod of an argument raises", function()
+  it("does not change what a metamethod of an argument raises", function()
     local x = lze.buffer("int", 3)
     for _, raised in ipairs {"spec.lua:1: mine", "mine", {}} do
       local list = setmetatable({}, {__len = function() error(raised, 0) end})
@@ -258,12 +259,12 @@ describe("an error of a guarded function", function()
     end
   end)
 
-  it("leaves alone what a debug hook raises in Lua code of lze's", function()
+  it("does not change what a debug hook raises in lze's Lua code", function()
     local A = lze.array
     assert.is_true(hooked(function() A("float", {1, 2, 3}) end) > 50)
   end)
 
-  it("says where failures come from, too", function()
+  it("has the position in error objects, too", function()
     local here = debug.getinfo(1, "l").currentline
     local ok, err = pcall(function()
       lze.buffer("int", 1 << 50)

@@ -1,5 +1,5 @@
--- hazard_spec.lua - which commands wait for which, and what is remembered of
--- commands and kernels from one launch to the next.
+-- hazard_spec.lua - which commands wait for which, and what lze retains of
+-- commands and kernels between launches.
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
@@ -10,16 +10,16 @@ local native = assert(package.loadlib(
   os.getenv "LZE_TEST_BUILD" .. "/spec/native.so", "luaopen_native"))()
 local mod = lze.load "kernels/spec.spv"
 
--- How often a script calls entry points of the driver, and in `waits` for how
--- many events its commands wait.
+-- Returns how often a script calls each entry point of the driver and, in
+-- `waits`, for how many events its commands wait.
 local function calls(script)
   local count, waits = driver_calls(script)
   count.waits = waits
   return setmetatable(count, {__index = function() return 0 end})
 end
 
-describe("a command that uses a part of what an older one does", function()
-  it("does not stand for it", function()
+describe("a command that uses a part of an older command's buffer", function()
+  it("does not replace it as a dependency", function()
     gated(function(d, gate)
       local q = lze.queue(d)
       local x = lze.buffer("int", 100, {device = d})
@@ -30,7 +30,7 @@ describe("a command that uses a part of what an older one does", function()
     end)
   end)
 
-  it("does not stand for a write when it reads", function()
+  it("does not replace a write if it reads", function()
     gated(function(d, gate, open)
       local q, r = lze.queue(d), lze.queue(d)
       local x = lze.buffer("int", 4, {device = d})
@@ -48,7 +48,7 @@ describe("a command that uses a part of what an older one does", function()
 end)
 
 describe("a command", function()
-  it("waits for another of its queue, which keeps no order", function()
+  it("waits for another command of an out-of-order queue", function()
     gated(function(d, gate, open)
       local add = lze.load("kernels/spec.spv", {device = d}).add
       local q = lze.queue(d, {order = "out"})
@@ -62,9 +62,9 @@ describe("a command", function()
     end)
   end)
 
-  -- A device may keep an order that it was not asked for, so what counts is how
-  -- many events a driver is told to wait for.
-  it("is told to wait for each that conflicts, and no other", function()
+  -- A device may keep an order that nothing requires, so the test counts the
+  -- events that the driver must wait for.
+  it("waits for each conflicting command, and for no other", function()
     local function waits(script)
       return calls([[
         local lze = require "lze"
@@ -86,14 +86,14 @@ describe("a command", function()
       m.add({4, queue = q}, x, 5) m.add({4, queue = q}, y, 5)]])
     assert.equal(1, waits [[local q = queue(true)
       m.add({4, queue = q}, x, 5) m.add({4, queue = q}, x, 5)]])
-    -- Neither stands for the other to what comes in another queue.
+    -- Neither command replaces the other for a command in another queue.
     assert.equal(2, waits [[local q = queue(false)
       m.add({4, queue = q}, x, 5) m.add({4, queue = q}, x, 5)
       m.add(4, x, 5)]])
   end)
 
-  -- In a callback each is asked whether it waits for the run.
-  it("may wait for others in any number of ways", function()
+  -- In a callback, lze checks whether each event depends on the run.
+  it("may depend on others through any number of paths", function()
     gated(function(d, gate, open)
       local nothing = lze.load("kernels/spec.spv", {device = d}).nothing
       local q = lze.queue(d, {order = "out"})
@@ -129,9 +129,9 @@ describe("a command", function()
   end)
 end)
 
-describe("commands that need no event of their own", function()
-  it("are let go of while the script only enqueues", function()
-    -- One in 64 has an event, which is looked at now and then.
+describe("commands without their own event", function()
+  it("are released while the script only enqueues", function()
+    -- One command in 64 has an event, which is checked from time to time.
     local count = calls [[
       local mod = require "lze".load "kernels/spec.spv"
       local x = require "lze".buffer("int", 4)
@@ -143,8 +143,8 @@ describe("commands that need no event of their own", function()
     assert.is_true(count.zeEventQueryStatus >= 50, count.zeEventQueryStatus)
   end)
 
-  it("are most of those whose buffers the next ones use", function()
-    -- Nothing is over before the end, so no event is used twice.
+  it("include most commands whose buffers the next commands use", function()
+    -- Nothing completes before the end, so no event is used twice.
     local function events(launches)
       return calls(([[
         local lze = require "lze"
@@ -167,7 +167,8 @@ describe("commands that need no event of their own", function()
 end)
 
 describe("a kernel", function()
-  it("is told a buffer anew that lies where another lay", function()
+  it("gets its argument again if a new buffer has an old buffer's address",
+  function()
     local function script(again)
       return ([[
         local lze = require "lze"
@@ -192,7 +193,7 @@ describe("a kernel", function()
     assert.equal(calls(script "false")[name] + 1, calls(script "true")[name])
   end)
 
-  it("has the group and the offset of each launch", function()
+  it("uses the group and the offset of each launch", function()
     local x = lze.buffer("int", 4 * 7)
     local place = lze.kernel(function(i, j, to) to[(j - 1) * 4 + i] = j end)
     place({4, 7, group = {1, 4}}, x)
@@ -200,7 +201,7 @@ describe("a kernel", function()
   end)
 end)
 
-describe("a kernel whose native handle was asked for", function()
+describe("a kernel whose native handle was requested", function()
   it("has its group set at each launch", function()
     local add <close> = mod:kernel "add"
     local x = lze.buffer("int", 100)
@@ -213,7 +214,7 @@ describe("a kernel whose native handle was asked for", function()
 end)
 
 describe("a launch in parts", function()
-  it("is over when a barrier is, where a queue keeps no order", function()
+  it("needs a barrier to mark its end only in an out-of-order queue", function()
     local function barriers(order)
       return calls(([[
         local lze = require "lze"

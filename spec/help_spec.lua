@@ -3,7 +3,7 @@
 
 local lze = require "lze"
 
--- What the manual's text has must be there, whatever it is worded like.
+-- Returns the first line of a section of the manual.
 local function section(title)
   local file <close> = assert(io.open("doc/manual.md", "rb"))
   local text = file:read "a"
@@ -28,7 +28,7 @@ describe("lze.help", function()
     for _, name in ipairs {"sum", "zeros", "fuse"} do
       assert.equal(lze.help(lze.array[name]), lze.help("lze.array." .. name))
     end
-    -- The names of many are those of other functions, too.
+    -- Many names are also names of other functions.
     for name, f in pairs(lze.array) do
       if type(f) == "function" then
         assert.matches("[aA][.:]" .. name .. "%f[^%w_]", lze.help(f))
@@ -40,7 +40,7 @@ describe("lze.help", function()
     end
   end)
 
-  it("has what there is of an object, and its chapter", function()
+  it("has the members of an object, and its chapter", function()
     local text = lze.help(lze.buffer("int", 1))
     assert.matches("^a buffer, x in the manual:\n  x:read%(", text)
     assert.matches("\n  `x.usage` +`\"shared\"`", text)
@@ -50,7 +50,7 @@ describe("lze.help", function()
         lze.buffer("float", 1), lze.buffer("float", 1))))
     assert.matches("^18%. Arrays\n", lze.help(lze.array.zeros {2}))
     assert.matches("^12%. SPIR%-V", lze.help(lze.spirv))
-    -- Likewise of the words for those that no function of lze makes.
+    -- The same for words for objects that no function of lze makes.
     for word, wanted in pairs {event = "an event, ev in", array = "18%. Arrays",
       plan = "a plan, plan in", mpi = "21%. Several processes",
       ["lze.mpi"] = "21%. Several processes"} do
@@ -59,7 +59,7 @@ describe("lze.help", function()
     assert.matches("^lze%.buffer%(", lze.help "buffer")
   end)
 
-  it("has what there is of a communicator and a halo", function()
+  it("has the members of a communicator and a halo", function()
     local cart <close> = require "lze.mpi".world():cart {1}
     local text = lze.help(cart)
     assert.matches("^a communicator, world in the manual:\n", text)
@@ -113,7 +113,7 @@ describe("lze.help", function()
       end
     end)
 
-  it("does not say that something is missing that is there", function()
+  it("does not report an existing function as missing", function()
     local file <close> = assert(io.open("doc/manual.md", "rb"))
     local rows = file:read "a":match
       "\n### Words of other libraries\n.-\n|%-%-%-.-\n(.-)\n\n"
@@ -130,7 +130,7 @@ describe("lze.help", function()
     assert.is_true(missing > 0)
   end)
 
-  it("says so of other words, and names what is written alike", function()
+  it("reports unknown words, and names similar words", function()
     assert.matches("^the manual has nothing on 'bufer'; near: a%.buffer, " ..
       "buffer, ", lze.help "bufer")
     assert.matches("^the manual has nothing on 'lze.compil'; near: .*lze%." ..
@@ -144,7 +144,7 @@ describe("lze.help", function()
     end
   end)
 
-  it("keeps to the width of a terminal, but for code and titles", function()
+  it("keeps to the width of a terminal, except in code and titles", function()
     for line in lze.help "LZE_CHECK":gmatch "[^\n]+" do
       assert.is_true(#line < 80)
     end
@@ -152,13 +152,13 @@ describe("lze.help", function()
     assert.is_nil(lze.help "lze.mark":find "```")
   end)
 
-  it("leaves pictures out", function()
+  it("omits pictures", function()
     local text = lze.help "p:save"
     assert.matches("as the system%s+is%.\n\nProfiles of several", text)
     assert.is_nil(text:find("A page of a profile", 1, true))
   end)
 
-  it("takes nothing else", function()
+  it("refuses other values", function()
     for _, v in ipairs {3, print, {}, false, io.stdout} do
       local ok, err = pcall(lze.help, v)
       assert.is_false(ok)

@@ -1,8 +1,8 @@
--- hostile_spec.lua - finalisers and debug hooks that close, change and drop
--- what each function of lze is called with, while it is called.
+-- hostile_spec.lua - finalisers and debug hooks that close, change and drop the
+-- arguments of each function of lze during the call.
 -- SPDX-License-Identifier: MIT
 --
--- With LZE_SWEEP=first they come at the safe points only.
+-- With LZE_SWEEP=first they run only at the safe points.
 
 local process = require "spec.support.process"
 
@@ -15,9 +15,9 @@ local function done(kind, where)
   return tonumber(inside), tonumber(acts)
 end
 
-describe("finalisers and hooks against the call they come in", function()
-  -- In lze.tune, which calls the script, and where memory runs short.
-  it("come in no guarded function but at its safe points", function()
+describe("finalisers and hooks during a call", function()
+  -- In lze.tune, which calls the script, and when memory runs out.
+  it("run in a guarded function only at its safe points", function()
     for _, kind in ipairs {"gc", "crli"} do
       local inside, acts = done(kind, "inside")
       assert.equal(inside, acts)
