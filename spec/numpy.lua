@@ -1,9 +1,9 @@
--- numpy.lua - operations of arrays beside NumPy's, for busted.
+-- numpy.lua - compares array operations with NumPy's, for busted.
 -- SPDX-License-Identifier: MIT
 --
--- make check-numpy runs this.  Each row is an expression in Lua and what it is
--- in Python, of the same data.  LZE_NUMPY is the types, in place of a few.
--- NumPy has no bfloat16; specs have it beside plain Lua, as all types.
+-- `make check-numpy` runs this.  Each row is an expression in Lua and its
+-- counterpart in Python, on the same data.  LZE_NUMPY sets the types, instead
+-- of a few.  NumPy has no bfloat16; specs compare all types with plain Lua.
 
 local lze = require "lze"
 local process = require "spec.support.process"
@@ -13,11 +13,11 @@ local python = os.getenv "PYTHON" or "python3"
 
 -- --- rows --------------------------------------------------------------------
 
--- Reals are computed in double by NumPy and rounded at the end.
--- x, y, z {3, 5, 4}, of few values; p likewise, from 1 on; q likewise, without
+-- NumPy computes reals in double and rounds at the end.  The data are
+-- x, y, z {3, 5, 4}, of few values; p the same, from 1 on; q the same, without
 -- 0; b {5, 1}; v, w {4}; m {5, 4}; n {4, 6}; k {4, 5, 6}; i {3, 2, 4}, of 1 to
 -- 5; large {300007}; wide {257, 611}; tall {9001, 5}; picks {9000}, of 1 to
--- 9000; of reals s {8}, infinities and NaN among them.
+-- 9000; for reals, s {8} with infinities and NaN.
 local of_all = {
   {"-x", "-x"}, {"x + y", "x + y"}, {"x - y", "x - y"}, {"x * y", "x * y"},
   {"x + b", "x + b"}, {"b - x", "b - x"}, {"x * v", "x * v"},
@@ -237,9 +237,9 @@ local of_integers = {
   {"A.eye(3, 4, {type = x.type})", "np.eye(3, 4, dtype=x.dtype)"}
 }
 
--- --- beside NumPy ------------------------------------------------------------
+-- --- comparison with NumPy ---------------------------------------------------
 
--- Of each type what it is called there, and how far results may be off.
+-- For each type its name in NumPy, and the tolerance of results.
 local kinds = {
   half = {"f2", 2e-3}, float = {"f4", 4e-6}, double = {"f8", 1e-12},
   char = {"i1", 4e-6}, uchar = {"u1", 4e-6}, short = {"i2", 4e-6},
@@ -310,7 +310,7 @@ print('done')
 
 local function text(shape) return "{" .. table.concat(shape, ", ") .. "}" end
 
--- In what an array differs from the one that is expected.
+-- Returns how an array differs from the expected one, or nil.
 local function difference(got, want, tolerance)
   if got.type ~= want.type then
     return ("%s, not %s"):format(got.type, want.type)
@@ -380,11 +380,11 @@ local function compare(kind, form)
   end)
 end
 
-describe("arrays beside NumPy", function()
+describe("array operations", function()
   for kind in (os.getenv "LZE_NUMPY" or "half int"):gmatch "%a+" do
     if kind ~= "double" or lze.device().fp64 then
-      it("of " .. kind, function() compare(kind, "whole") end)
+      it("match NumPy for " .. kind, function() compare(kind, "whole") end)
     end
   end
-  it("that are views, of float", function() compare("float", "views") end)
+  it("match NumPy for float views", function() compare("float", "views") end)
 end)

@@ -1,17 +1,17 @@
 -- calls.lua - random sequences of calls, checked against a model.
 -- SPDX-License-Identifier: MIT
 --
--- spec/fuzz/runner.lua says how to run it.
+-- See spec/fuzz/runner.lua for how to run it.
 --
 -- A sequence makes, uses, closes, drops and collects buffers, views, queues,
--- events, kernels, plans and contexts, with right and with wrong arguments.
--- The model knows what each buffer must hold and whether a call must raise.
--- Step N of a seed draws its numbers from these two alone, so that others can
--- be left out.  The kernels look at the bounds, and nothing else is launched.
+-- events, kernels, plans and contexts, with valid and invalid arguments.
+-- The model tracks what each buffer must hold and whether a call must raise.
+-- Step N of a seed draws its random numbers from the seed and N only, so other
+-- steps can be left out.  All kernels that are launched check bounds.
 --
--- With the driver of spec/support/ze_fault.c, and ZE_FAULT_CONTROL naming a
--- file, calls of the driver fail, too.  What buffers hold is not known then
--- until it is well again; but nothing may crash, hang or leak.
+-- With the driver of spec/support/ze_fault.c, and a file in ZE_FAULT_CONTROL,
+-- driver calls fail too.  The contents of buffers are then unknown until the
+-- driver has recovered, but nothing may crash, hang or leak.
 
 local runner = require "spec.fuzz.runner"
 local lze = require "lze"
@@ -35,13 +35,13 @@ kernel void groups(global int *x, uint count, int n)
 ]]
 
 local random = math.random
--- Seconds after which a wait hangs, on a machine that does other things, too.
+-- Seconds after which a wait counts as hung, even on a busy machine.
 local limit = 600
-local told -- whether steps are told in words
+local told -- true if steps are printed
 local control = os.getenv "ZE_FAULT_CONTROL"
-local ill -- whether calls of the driver fail, or what had failed is not over
+local ill -- true from a failing rule until the driver has recovered
 
--- What lives as long as the process: two contexts, each with its kernels.
+-- Two contexts with their kernels, which live as long as the process.
 local worlds = {}
 local spirv
 local function worlds_make()
@@ -58,7 +58,7 @@ local function wrapped(v)
   return (v + (1 << 31)) % (1 << 32) - (1 << 31)
 end
 
--- The state of a sequence: lists of what a step may choose from.
+-- The state of a sequence: lists of objects that a step may choose from.
 local s
 
 local function tell(format, ...)
@@ -69,7 +69,8 @@ local function pick(t)
   if #t > 0 then return t[random(#t)], random(#t) end
 end
 
--- An object that a finaliser may have closed is closed when it says so.
+-- Returns true if an object is closed.  One that a finaliser may have closed is
+-- queried.
 local function is_closed(o)
   if o.maybe and tostring(o.object):find "%(closed%)" then o.closed = true end
   return o.closed or o.parent and is_closed(o.parent) or false
@@ -86,13 +87,14 @@ local function any_closed(objects)
   return false
 end
 
--- Whether what was raised may be: a finaliser has closed one of the objects in
--- the call, or the driver is ill.
+-- Returns true if the error is allowed: a finaliser has closed one of the
+-- objects in the call, or driver calls fail.
 local function excused(err, objects)
   return any_closed(objects) or ill and type(err) == "table"
 end
 
--- Call f; it must raise if `wrong`, else it must not, unless that is excused.
+-- Call f, which must raise if `wrong`.  Otherwise it may raise only an error
+-- that is excused.
 local function expect(wrong, objects, f, ...)
   wrong = wrong or any_closed(objects)
   local result = table.pack(pcall(f, ...))
@@ -104,7 +106,7 @@ local function expect(wrong, objects, f, ...)
   fail("%s", tostring(result[2]))
 end
 
--- Elements first .. first + n - 1 (from 0) that i, j name, or nil.
+-- Returns first (from 0) and n for the elements i to j, or nil if invalid.
 local function range(b, i, j)
   i, j = i or 1, j or b.count
   if i < 0 then i = i + b.count + 1 end
@@ -114,7 +116,7 @@ local function range(b, i, j)
   return i - 1, j - i + 1
 end
 
--- A position or an end of a range: mostly one that exists.
+-- Returns a position or an end of a range, mostly one that exists.
 local function position(count)
   local r = random(20)
   if r == 1 then return nil end
@@ -135,7 +137,7 @@ local function values(n)
   return t
 end
 
--- Compare what was read with what must be there.
+-- Compare the elements that were read with the model.
 local function compare(b, first, t, n)
   if ill then return end
   for i = 1, n do
@@ -147,7 +149,7 @@ local function compare(b, first, t, n)
   end
 end
 
--- What fills, copies and launches do, from element `first` (from 0) on.
+-- The effects of fills, copies and launches, from element `first` (from 0) on.
 local function model_fill(b, first, n, v)
   for i = 1, n do b.data[b.at + first + i] = v end
 end
@@ -317,14 +319,14 @@ step(10, "copy", function()
   model_copy(dst, to - 1, src, first, n)
 end)
 
--- Whether two buffers share elements, other than the same at the same place.
+-- Returns true if two buffers share elements at different positions.
 local function overlap(a, b)
   return a.data == b.data and a.at ~= b.at and a.at < b.at + b.count and
     b.at < a.at + a.count
 end
 
--- Ranges of more than a few work-items: the device compiles for each group
--- size that comes up.
+-- Ranges of more than a few work-items.  There are few of them, as the device
+-- compiles for each group size in use.
 local ranges = {64, 96, 100, 128, 250, 255, 256, 500, 1000, 1009, 1024, 2000,
   2048, 2999, 3000}
 
@@ -443,7 +445,7 @@ step(6, "event", function()
   end)
 end)
 
--- Believe the buffers: what has been done to them is right by definition.
+-- Copy the contents of the buffers to the model: they are right by definition.
 local function believe()
   for _, b in ipairs(s.buffers) do
     if not is_closed(b) then
@@ -453,8 +455,9 @@ local function believe()
   end
 end
 
--- Wait for everything until it raises nothing any more: each failure is raised
--- once, by whatever meets it.  `expected(err)` says which may be.
+-- Wait for everything until nothing raises any more: each failure is raised
+-- once, by the first call that meets it.  `expected(err)` returns true if an
+-- error is allowed.
 local function recover_from(expected)
   local function try(o, f)
     local ok, result
@@ -484,8 +487,8 @@ local function recover_from(expected)
   believe()
 end
 
--- What the entries of a plan do to the model.  A buffer that has changed places
--- in a swap is what `role` makes of it.
+-- The effects of a plan's entries on the model.  `role` returns the buffer that
+-- has the role of the given one after swaps.
 local effects = {
   fill = function(op, role)
     model_fill(role(op.y), op.i - 1, op.j - op.i + 1, op.v)
@@ -497,7 +500,7 @@ local effects = {
   axpy = function(op, role)
     model_launch(0, op.n, op.v, role(op.y), role(op.x))
   end,
-  -- The script's buffer stays what it is, whatever part it plays.
+  -- A callback uses the script's buffer itself, even if it has been swapped.
   call = function(op) model_fill(op.y, 0, op.y.count, op.v) end,
   put = function(op, role)
     for i, v in ipairs(op.values) do
@@ -507,7 +510,7 @@ local effects = {
   end,
 }
 
--- Add one entry to a graph; returns what it is to do, or nil.
+-- Add one entry to a graph; returns its operation, or nil.
 local function plan_entry(g, name, y, x, mod)
   local op = {name = name, y = y, v = value(), kind = pick {"fill", "copy",
     "add", "add", "axpy", "axpy", "call", name == "t1" and "put" or "add"}}
@@ -522,7 +525,7 @@ local function plan_entry(g, name, y, x, mod)
     if x.data == y.data then return nil end
     g:copy(name, y.object, x.object, op.i, op.j, op.at)
   elseif op.kind == "call" then
-    -- To fill a view that is closed by then would fail.
+    -- Filling a view that is closed by then would fail.
     if y.view or s.may_close or random(3) > 1 then return nil end
     local object, v = y.object, op.v
     g:call(name, function()
@@ -591,7 +594,7 @@ step(3, "plan", function()
     tell("%s and %s change places", a.name, b.name)
     p.a, p.b = a, b
   end
-  -- What is closed meanwhile is wrong unless nothing is done with it.
+  -- A buffer that was closed in between is an error, unless it is not used.
   local ok, plan = pcall(g.compile, g, options)
   if ok then
     p.object = plan
@@ -601,7 +604,7 @@ step(3, "plan", function()
   end
 end)
 
--- A buffer or view of a swap is a window on whatever storage has its part.
+-- A buffer or view of a swap refers to the storage that now has its role.
 local function role_in(p)
   return function(b)
     if not p.swapped then return b end
@@ -610,8 +613,8 @@ local function role_in(p)
   end
 end
 
--- What has nothing to do uses nothing, and of a closed view only what is
--- recorded again needs to know.
+-- An operation with nothing to do uses nothing.  A closed view matters only if
+-- the operation is recorded again.
 local function uses_closed(op)
   if op.y.count == 0 or op.x and op.x.count == 0 or op.n == 0 or
       op.i and op.j < op.i then
@@ -621,7 +624,7 @@ local function uses_closed(op)
     op.x and is_closed(op.x.parent or op.x)
 end
 
--- A plan whose run has failed refuses others.
+-- A plan whose run has failed refuses further runs.
 local function half_done(p, err)
   return p.ill and tostring(err):find "failed half way"
 end
@@ -640,12 +643,12 @@ step(8, "run a plan", function()
   p.ill = p.ill or ill
   local ok, ev = pcall(p.object[start and "start" or "run"], p.object, options)
   if not ok then
-    -- What is recorded again looks at the views too.
+    -- Recording an operation again checks the views too.
     if not wrong and not excused(ev, p.used) and not is_closed(p) and
         not half_done(p, ev) then
       fail("%s", tostring(ev))
     end
-    -- How far it came nobody can say; each of the runs may have failed.
+    -- It is unknown how far it got; each of the runs may have failed.
     if not ill then recover_from(function() return true end) end
     p.object:close()
     p.closed = true
@@ -697,7 +700,7 @@ step(4, "use a plan", function()
   if what == 2 then op.n = n end
 end)
 
--- Objects of all kinds, to be closed, dropped or left to a finaliser.
+-- Returns a random object to close, drop or leave to a finaliser, and its list.
 local function some_object()
   local list = pick {s.buffers, s.buffers, s.queues, s.events, s.modules,
     s.plans}
@@ -809,8 +812,8 @@ if control then
       tell("the driver is well again")
       return recover()
     end
-    local entry, call = pick(entries), random(0, 3) -- 0 is each of them
-    -- Where none can be had, nothing tells what is over: it leaks, as it must.
+    local entry, call = pick(entries), random(0, 3) -- 0 means every call
+    -- If every barrier fails, nothing shows which work is over: it must leak.
     if entry == "zeCommandListAppendBarrier" then call = random(3) end
     local rule = ("fail %s %d %s"):format(entry, call, pick(codes))
     tell("%s", rule)
@@ -819,8 +822,8 @@ if control then
   end)
 end
 
--- Anything given to anything: it must not crash, and changes nothing that is
--- told of when it raises.
+-- Random values for random functions.  A call must not crash, and one that
+-- raises changes nothing in the model.
 local junk = {false, true, 0, -1, 1, 2.5, 0 / 0, 1e308, math.maxinteger, "",
   "x", ("y"):rep(300), {}, {1, 2, 3}, {1, nil, 3}, print, io.stdout,
   {group = 0}, {5, group = 2, offset = 3}, {after = {}}, {uses = 1}}
@@ -852,11 +855,11 @@ step(6, "junk", function()
   if kind == "lze" then
     local name = pick(functions)
     if name == "buffer" then a1 = pick {"int", "float4", a1} end
-    -- A count of any size is right, but no memory may be used up for it.
+    -- A count of any size is valid, but it must not exhaust memory.
     if type(a2) == "number" and a2 > 1000 then a2 = 1000 end
     ok = pcall(lze[name], a1, a2, a3, a4)
   elseif kind == "kernel" then
-    -- It has bounds, but those of another buffer are wrong.
+    -- The kernel checks bounds, but the bounds of another buffer are wrong.
     if type(a3) == "number" then a3 = b and b.count or 0 end
     ok = pcall(worlds[1].mod.add, a1, b and b.object, a3, a4)
   elseif object then
@@ -870,10 +873,10 @@ step(6, "junk", function()
   believe()
 end)
 
--- How a process begins.
+-- The collector's limits at the start of the process.
 local limits = lze.gc()
 
--- Run the sequence of a seed, without the steps that `skipped` has.
+-- Run the sequence of a seed without the steps in `skipped`.
 local function sequence(seed, skipped)
   s = {buffers = {}, queues = {}, events = {}, modules = {}, plans = {},
     made = 0}
@@ -899,13 +902,13 @@ local function sequence(seed, skipped)
     end
   end
   s = nil
-  -- The next one begins as it would alone.
+  -- The next sequence begins as it would alone.
   collectgarbage "restart"
   collectgarbage "incremental"
   lze.gc(limits)
 end
 
--- Everything of a sequence is gone once it is collected.
+-- Check that nothing of a sequence is left after a collection.
 local function settle(base)
   collectgarbage() collectgarbage()
   assert(lze.wait(limit))
@@ -918,7 +921,7 @@ local function settle(base)
   end
 end
 
--- How many sequences lie between two looks at what is left.
+-- The number of sequences between two checks for leaks.
 local chunk = 50
 
 local function run(seeds, skipped, words)

@@ -1,9 +1,9 @@
--- modules.lua - damaged SPIR-V for all that takes SPIR-V.
+-- modules.lua - passes damaged SPIR-V to every function that takes SPIR-V.
 -- SPDX-License-Identifier: MIT
 --
--- spec/fuzz/runner.lua says how to run it.  Nothing is launched: what a damaged
--- kernel may do to the process nobody can promise.  Each call must return or
--- raise, and what it raises must say why.
+-- See spec/fuzz/runner.lua for how to run it.  Nothing is launched, as a
+-- damaged kernel may do anything to the process.  Each call must return or
+-- raise, and the error must give a reason.
 
 local runner = require "spec.fuzz.runner"
 local lze = require "lze"
@@ -27,7 +27,7 @@ local function bytes_of(words)
   return table.concat(t)
 end
 
--- Small modules come more often: the tools take as long as a module is.
+-- Small modules are chosen more often: the tools take longer for longer ones.
 local small, all = {}, {}
 for _, name in ipairs {"saxpy", "vector_add", "histogram", "mandelbrot",
   "nbody", "reduction", "network", "sobel", "kmeans", "scan", "blur", "matmul",
@@ -38,7 +38,7 @@ for _, name in ipairs {"saxpy", "vector_add", "histogram", "mandelbrot",
   if #words < 1300 then small[#small + 1] = words end
 end
 
--- Where the instructions of a module begin.
+-- Returns the positions at which the instructions of a module begin.
 local function starts_of(words)
   local starts, at = {}, 6
   while at <= #words do
@@ -79,7 +79,7 @@ local function damage(words)
   end
 end
 
--- What was raised must say something, and not that it went wrong by itself.
+-- Call f.  An error must have a message, and must not be a bug in Lua code.
 local function attempt(name, f, ...)
   local ok, result = pcall(f, ...)
   if ok then return result end
@@ -100,7 +100,7 @@ local function try(bytes, told, deep)
   local text = attempt("disassemble", s.disassemble, bytes)
   if text then attempt("assemble", s.assemble, text) end
   if told then print("  valid: " .. tostring(valid), why or "") end
-  -- The optimiser is for valid modules, as everywhere.
+  -- The optimiser is only for valid modules, as everywhere.
   if valid then attempt("optimize", s.optimize, bytes) end
   if not r or not deep then return end
   local m = attempt("module", lze.module, bytes)
@@ -123,7 +123,7 @@ local ok = runner.main {count = 2000, steps = 4,
       local from = random(20) == 1 and all or small
       local file = from[random(#from)]
       local words = table.move(file, 1, #file, 1, {})
-      -- To build one takes the compilers longer than all the rest.
+      -- Building one takes the compilers longer than all the rest.
       local times, deep = random(4), random(64) == 1
       for i = 1, times do
         math.randomseed(seed, i)

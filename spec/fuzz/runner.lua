@@ -1,13 +1,13 @@
--- runner.lua - runs a fuzzer by seeds, in processes of their own.
+-- runner.lua - runs the seeds of a fuzzer in separate processes.
 -- SPDX-License-Identifier: MIT
 --
---   lua5.4 FUZZER.lua SECONDS [SEED]       for so long, from a seed on
---   lua5.4 FUZZER.lua SECONDS SEED COUNT   but so many seeds at the most
---   lua5.4 FUZZER.lua run SEED COUNT       so many, in this process
---   lua5.4 FUZZER.lua replay SEED [N,...]  one in words, without steps N
---   lua5.4 FUZZER.lua shrink SEED          which steps of one make it fail
+--   lua5.4 FUZZER.lua SECONDS [SEED]       from a seed on, for SECONDS
+--   lua5.4 FUZZER.lua SECONDS SEED COUNT   the same, but at most COUNT seeds
+--   lua5.4 FUZZER.lua run SEED COUNT       COUNT seeds, in this process
+--   lua5.4 FUZZER.lua replay SEED [N,...]  one seed, printed, without steps N
+--   lua5.4 FUZZER.lua shrink SEED          finds the steps that make it fail
 --
--- What fails, or ends its process, is shrunk and told.
+-- A seed that fails or ends its process is shrunk and reported.
 
 local runner = {}
 
@@ -23,7 +23,7 @@ do
   for i = lowest, 0 do program[#program + 1] = quoted(arg[i]) end
 end
 
--- Run this program again; returns whether it ended well, and what it said.
+-- Run this program again; returns true if it succeeded, and its output.
 local function again(...)
   local words = table.pack(...)
   for i = 1, words.n do words[i] = quoted(words[i]) end
@@ -34,8 +34,8 @@ local function again(...)
   return ok, output .. (ok and "" or ("(%s %d)\n"):format(how, code))
 end
 
--- The fewest seeds, at most so many, that fail when they are run up to this
--- one, which does not alone.
+-- Print the fewest seeds, at most `most`, that fail when they are run up to
+-- this one, which does not fail alone.
 local function shrink_run(seed, most)
   local count = 1
   repeat
@@ -75,7 +75,7 @@ local function shrink(seed, options)
   print(("replay %d %s\n%s"):format(seed, list(), output))
 end
 
--- Where a process writes which seed it is at, for when it is killed.
+-- A file to which a process writes its current seed, in case it is killed.
 local function progress_file()
   local name = os.tmpname()
   return name, setmetatable({}, {__close = function() os.remove(name) end})
@@ -85,8 +85,8 @@ local function integer(text, otherwise)
   return assert(math.tointeger(text or otherwise), "an integer expected")
 end
 
--- options: run(seeds, skipped, told), where seeds is an iterator; count: how
--- many a process takes; steps: the most that a seed has.
+-- options: run(seeds, skipped, told) with an iterator `seeds`; count: the
+-- number of seeds per process; steps: the largest number of steps of a seed.
 function runner.main(options)
   local command = arg[1]
   if command == "run" then
@@ -126,14 +126,14 @@ function runner.main(options)
       local ok, output = again("run", seed, math.min(options.count,
         stop - seed), name, start + seconds)
       local file <close> = assert(io.open(name))
-      local reached = file:read "n" -- nothing where it did not get that far
+      local reached = file:read "n" -- nil if it did not get that far
       if not ok then
         io.write(output)
         if reached then shrink(reached, options) end
         print("failed")
         return false
       end
-      if not reached then break end -- its time was over as it began
+      if not reached then break end -- its time was over when it began
       seed = reached + 1
     end
     print(("seeds %d to %d: %d in %d s"):format(first, seed - 1, seed - first,

@@ -1,7 +1,8 @@
--- A graph's task and plan:set took an array that is not contiguous for a null
--- pointer; inputs and outputs that were arrays could not be copied from and to
--- what the script had; an array as the only buffer of `uses` was ignored, and
--- lze.parallel could not cut one.
+-- arrays_given_to_graphs_spec.lua - arrays in place of buffers.  A graph's task
+-- and plan:set treated a non-contiguous array as a null pointer.  Inputs and
+-- outputs that were arrays could not be copied from and to the script's tables.
+-- An array as the only buffer of `uses` was ignored, and lze.parallel could not
+-- slice an array.
 local lze = require "lze"
 local A = lze.array
 
@@ -23,14 +24,14 @@ end
 local function thin() return A.ones({8})[{{1, 8, 2}}] end
 
 describe("an array that is not contiguous", function()
-  it("is no argument of a task", function()
+  it("is refused as an argument of a task", function()
     local g, _, y = graph()
     assert.matches("graph g: task t: kernel saxpy: argument 2 (x): float* " ..
       "expected (a buffer, or nil), got " .. apart, said(g.task, g, "t", saxpy,
       4, 1, thin(), y), 1, true)
   end)
 
-  it("does not become one by plan:set", function()
+  it("is refused by plan:set", function()
     local g, x, y = graph()
     local plan = g:task("t", saxpy, 4, 1, x, y):compile()
     assert.matches("task g.t: kernel saxpy: argument 2 (x): float* expected " ..
@@ -40,7 +41,7 @@ describe("an array that is not contiguous", function()
     assert.same({1, 2, 3, 4}, y:read())
   end)
 
-  it("is named wherever a buffer is expected", function()
+  it("is named in the message wherever a buffer is expected", function()
     local g, x, y = graph()
     for _, f in ipairs {
       function() saxpy(4, 1, thin(), y) end,
@@ -62,7 +63,7 @@ describe("an array that is not contiguous", function()
 end)
 
 describe("an array", function()
-  it("is an input and an output with the script's own tables", function()
+  it("can be an input or output with a table of the script", function()
     local g, x, y = graph()
     local from, to = {5, 6, 7, 8}, {}
     g:input(x, "every", from):task("t", saxpy, 4, 1, x, y)
@@ -74,7 +75,7 @@ describe("an array", function()
     assert.same({55, 12, 14, 16}, to)
   end)
 
-  it("is one with arrays, too", function()
+  it("can be an input or output with another array", function()
     local g, x, y = graph()
     local from, to = A("float", {5, 6, 7, 8}), A.zeros {4}
     g:input(x, "every", from):task("t", saxpy, 4, 1, x, y)
@@ -82,7 +83,7 @@ describe("an array", function()
     assert.same({5, 6, 7, 8}, to:read())
   end)
 
-  it("is the output that its buffer is", function()
+  it("is the same output as its buffer", function()
     local g, x, y = graph()
     local plan = g:task("t", saxpy, 4, 1, x, y):output(y.buffer, "demand")
       :compile()
@@ -92,14 +93,14 @@ describe("an array", function()
     assert.matches("has no such output", said(plan.fetch, plan, x), 1, true)
   end)
 
-  it("is an input once, as an array or as its buffer", function()
+  it("cannot be an input a second time as its buffer", function()
     local g, x = graph()
     g:input(x)
     assert.matches("graph g: the buffer is an input already", said(g.input, g,
       x.buffer), 1, true)
   end)
 
-  it("is the only buffer that a launch uses", function()
+  it("can be the only buffer that a launch uses", function()
     local _, x, y = graph()
     local used = A.ones {1000}
     saxpy:launch({4, uses = used}, 1, x, y):wait()
@@ -110,7 +111,7 @@ describe("an array", function()
       1, x, y), 1, true)
   end)
 
-  it("is cut for lze.parallel", function()
+  it("can be sliced for lze.parallel", function()
     local _, x, y = graph()
     lze.parallel({lze.device()}, 4, saxpy, 3, lze.slice(x * 2), lze.slice(y))
     assert.same({6, 12, 18, 24}, y:read())
@@ -118,7 +119,7 @@ describe("an array", function()
 end)
 
 describe("messages", function()
-  it("call an array one", function()
+  it("call an array an array", function()
     assert.matches("got array of float", said(A.fill, A.ones {2}, A.ones {2}),
       1, true)
     assert.matches("a table of arrays expected, got array of float",

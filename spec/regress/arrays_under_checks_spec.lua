@@ -1,6 +1,6 @@
--- arrays_under_checks_spec.lua - with LZE_CHECK operations on arrays mean what
--- they mean without: what wraps, 0 for a division by zero, and operands that
--- overlap what is written.  Functions of scripts in them are checked.
+-- arrays_under_checks_spec.lua - LZE_CHECK does not change array operations:
+-- values wrap, a division by zero gives 0, and operands may overlap the
+-- destination.  Script functions in array operations are checked.
 -- SPDX-License-Identifier: MIT
 
 local process = require "spec.support.process"

@@ -1,5 +1,5 @@
 -- box_beside_itself_spec.lua - copying a box within one buffer was refused
--- where source and destination only lie between each other's rows.
+-- if the rows of source and destination only interleaved.
 -- SPDX-License-Identifier: MIT
 
 local expect = require "spec.support.expect"
@@ -19,7 +19,7 @@ describe("copy_box in one buffer", function()
     assert.same({1, 2, 1, 2, 5, 6, 5, 6, 9, 10, 9, 10}, image:read())
   end)
 
-  it("refuses just what overlaps", function()
+  it("refuses a copy only if source and destination overlap", function()
     local width, height, depth = 5, 4, 3
     local copied, refused = 0, 0
     math.randomseed(1)
@@ -69,7 +69,7 @@ describe("copy_box in one buffer", function()
     assert.is_true(copied > 50 and refused > 50)
   end)
 
-  it("and the same where rows differ in length", function()
+  it("refuses only overlapping boxes if row lengths differ", function()
     local copied, refused = 0, 0
     math.randomseed(2)
     for _ = 1, 300 do

@@ -1,16 +1,16 @@
--- buffer_of_array_spec.lua - lze.buffer and x:write took an array for a table
+-- buffer_of_array_spec.lua - lze.buffer and x:write treated an array as a table
 -- of elements.
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
 
-it("a buffer is made of an array or an expression", function()
+it("a buffer can be made from an array or an expression", function()
   local x = lze.array("float", {{1, 2}, {3, 4}})
   assert.same({1, 2, 3, 4}, lze.buffer("float", x):read())
   assert.same({2, 4, 6, 8}, lze.buffer("float", x * 2):read())
 end)
 
-it("a buffer is written from an array or an expression", function()
+it("a buffer can be written from an array or an expression", function()
   local x = lze.array("float", {{1, 2}, {3, 4}})
   local b = lze.buffer("float", 6)
   b:write(x)

@@ -1,12 +1,12 @@
--- callback_queue_spec.lua - work that a callback of a plan enqueues, where
--- other work waits for the run already.
+-- callback_queue_spec.lua - work that a plan's callback enqueues while other
+-- work already waits for the run.
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
 
 local mod = lze.load "kernels/spec.spv"
 
--- A plan that adds 1 to a device buffer of 8, calls f and adds 1 again.
+-- Returns a plan that adds 1 to x, calls f and adds 1 again.
 local function hosted(x, f)
   return lze.graph()
     :task("before", mod.add, #x, x, 1)
@@ -15,7 +15,7 @@ local function hosted(x, f)
     :compile()
 end
 
-describe("a callback, with work on the default queue that waits for the run,",
+describe("a callback of a run that work on the default queue waits for",
 function()
   local x, y
   before_each(function()
@@ -23,7 +23,7 @@ function()
     y = lze.buffer("int", 8, {usage = "device"})
   end)
 
-  it("can enqueue, and read what is not in reach of the host", function()
+  it("can enqueue work and read device memory", function()
     local seen
     local plan <close> = hosted(x, function()
       seen = x:read(8, 8)[1]
@@ -38,7 +38,7 @@ function()
     assert.same({26, 26, 26, 26, 17, 17, 17, 17}, x:read())
   end)
 
-  it("can be called again by the next of several runs", function()
+  it("can be called by each of several runs", function()
     local plan <close> = hosted(x, function() x:fill(7, 1, 1) end)
     plan:run {iterations = 3}
     assert.same({8, 16}, x:read(1, 2))
@@ -58,7 +58,7 @@ function()
     assert.same({4, 4}, y:read(1, 2))
   end)
 
-  it("is refused a queue whose work waits for the run", function()
+  it("cannot use a queue or an event that waits for the run", function()
     local q <close> = lze.queue()
     local message, of_event, ev
     local plan <close> = hosted(x, function()

@@ -1,11 +1,11 @@
--- changed_by_finaliser_spec.lua - a finaliser that added to a graph what was
--- being added to it, or changed the table that lze.wrap was reading: outputs
--- were lost, names given twice, batches wrong, and lze.wrap crashed.
+-- changed_by_finaliser_spec.lua - a finaliser changed a graph during an
+-- addition to it, or the table that lze.wrap was reading: outputs were lost,
+-- names were duplicated, batches were wrong, and lze.wrap crashed.
 -- SPDX-License-Identifier: MIT
 
 local process = require "spec.support.process"
 
--- `meanwhile(n, act, f)` calls f, and act in the n-th collection in it.
+-- `meanwhile(n, act, f)` calls f, and act in the n-th collection during f.
 local meanwhile = [[
   local lze = require "lze"
   local mod = lze.load "kernels/spec.spv"
@@ -30,7 +30,7 @@ local meanwhile = [[
 ]]
 
 describe("a finaliser that changes", function()
-  it("a graph's promises loses none", function()
+  it("a graph's promises does not lose any", function()
     assert.equal("true\n", process.output(meanwhile .. [[
       for n = 1, 40 do
         local x, y = lze.buffer("int", 4), lze.buffer("int", 4)
@@ -47,7 +47,7 @@ describe("a finaliser that changes", function()
       print(lze.wait())]]))
   end)
 
-  it("a buffer that is written is noticed", function()
+  it("a buffer during a write does no harm", function()
     assert.equal("true\n", process.output(meanwhile .. [[
       local A = lze.array
       local function set(x) x[1] = 3 end
@@ -63,7 +63,7 @@ describe("a finaliser that changes", function()
       print(lze.wait())]]))
   end)
 
-  it("a graph's tasks gives no name twice", function()
+  it("a graph's tasks does not create duplicate names", function()
     assert.equal("true\n", process.output(meanwhile .. [[
       for n = 1, 60 do
         local x, y, g = lze.buffer("int", 4), lze.buffer("int", 4), lze.graph()
@@ -79,7 +79,7 @@ describe("a finaliser that changes", function()
       print(lze.wait())]]))
   end)
 
-  it("a graph in g:compile changes this plan in whole or not at all",
+  it("a graph during g:compile changes the plan fully or not at all",
     function()
       assert.equal("true\n", process.output(meanwhile .. [[
         for n = 1, 48, 3 do
@@ -96,7 +96,7 @@ describe("a finaliser that changes", function()
         print(lze.wait())]]))
     end)
 
-  it("the options of lze.wrap makes it raise at most", function()
+  it("the options of lze.wrap causes at most an error", function()
     assert.equal("true\n", process.output(meanwhile .. [[
       local x = lze.buffer("int", 4)
       for n = 1, 60 do

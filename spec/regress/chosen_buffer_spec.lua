@@ -1,5 +1,5 @@
--- chosen_buffer_spec.lua - a kernel in Lua that chooses between buffers or
--- functions was told that "a buffer" and "a buffer" are different types.
+-- chosen_buffer_spec.lua - if a Lua kernel chose between buffers or functions,
+-- the error said that "a buffer" and "a buffer" are different types.
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
@@ -16,7 +16,7 @@ describe("a choice between buffers", function()
     return (err.log:gsub("[^\n]-:%d+: kernel k: ", ""):gsub("%d+", "N"))
   end
 
-  it("is refused with the names of both, and what to do", function()
+  it("is refused with both names and advice", function()
     local choice = " from line N; kernels cannot choose between such, only " ..
                    "between numbers"
     assert.equal("from is a buffer (y) from line N and a buffer (x)" .. choice,

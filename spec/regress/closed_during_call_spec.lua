@@ -1,11 +1,11 @@
--- closed_during_call_spec.lua - a debug hook, a finaliser or a metamethod
--- that closes what a call is using made that call look at freed memory.
+-- closed_during_call_spec.lua - if a debug hook, finaliser or metamethod closed
+-- an object that a call was using, the call read freed memory.
 -- SPDX-License-Identifier: MIT
 
 local process = require "spec.support.process"
 
--- The queue is full, so that the next call waits, and the wait runs hooks:
--- the second call that the hook sees is the one that the wait makes.
+-- The queue is full, so the next call waits, and the wait runs hooks.  The
+-- second call that the hook sees is made by the wait.
 local full = [[
   local lze = require "lze"
   local mod = lze.load "kernels/spec.spv"
@@ -152,7 +152,7 @@ describe("a hook in a wait that closes", function()
       assert.equal("exit 0", r.how .. " " .. r.code, r.output)
       local said, waited = r.output:match "^([^\n]*)\n([^\n]*)\n$"
       if case[2] then
-        -- A finaliser may be what runs the hook, before there is a wait.
+        -- A finaliser may run the hook before the wait begins.
         local function plain(s)
           return (s:gsub("was closed during the wait", "is closed"))
         end
@@ -166,8 +166,8 @@ describe("a hook in a wait that closes", function()
   end
 end)
 
-describe("a hook in the wait of a launch that is checked", function()
-  it("may close what a view is of", function()
+describe("a hook in the wait of a checked launch", function()
+  it("may close the parent of a view", function()
     assert.equal("buffer: uint[4096] (closed)\n", process.output([[
       local lze = require "lze"
       local spin = lze.load "kernels/spec.spv".spin
@@ -277,8 +277,8 @@ describe("a finaliser that closes", function()
       print(lze.wait(60))]])
   end)
 
-  it("the buffer that is shown does no harm", function()
-    -- It runs where the text, or the table of a vector, is made.
+  it("a buffer that is being printed does no harm", function()
+    -- It runs while the text or the table of a vector is created.
     assert.equal("buffer: int4[2] (closed)\n", process.output [[
       local lze = require "lze"
       require "spec.support.collector" ("incremental", 1, 1000, 5)
@@ -344,8 +344,8 @@ describe("a finaliser that closes", function()
   end)
 end)
 
-describe("a context closed while its default queue works", function()
-  it("lets the work finish before it goes", function()
+describe("a context closed while its default queue is busy", function()
+  it("lets the work finish before it is destroyed", function()
     for _, batched in ipairs {false, "0"} do
       assert.equal("true\t1\n", process.output([[
         local lze = require "lze"
@@ -367,9 +367,9 @@ describe("a context closed while its default queue works", function()
   end)
 end)
 
-describe("a hook in an expression that is computed", function()
+describe("a hook in the evaluation of an expression", function()
   for _, method in ipairs {"current", "fetch"} do
-    it("closes the plan whose " .. method .. " is given it", function()
+    it("can close the plan whose " .. method .. " is given it", function()
       local out = process.output(([[
         local lze = require "lze"
         local m = lze.load "kernels/spec.spv"

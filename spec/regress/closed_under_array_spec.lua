@@ -1,5 +1,5 @@
--- closed_under_array_spec.lua - the buffer of an array is closed: errors named
--- a line of lze's own Lua code in place of the script's.
+-- closed_under_array_spec.lua - if the buffer of an array was closed, errors
+-- named a line in lze's Lua code, not in the script.
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
@@ -12,7 +12,7 @@ describe("an array whose buffer is closed", function()
     return a
   end
 
-  it("is an error of the script's line, whatever asks", function()
+  it("raises an error that names the script's line", function()
     local x, y = closed {2}, closed {2, 2}
     for name, f in pairs {
       read = function() x:read() end,

@@ -1,6 +1,6 @@
--- current_in_a_call_spec.lua - in a callback plan:current spoke of the run to
--- come, so that who looked at what the task before had written saw what the
--- run before had.
+-- current_in_a_call_spec.lua - in a callback, plan:current referred to the next
+-- run.  A script that read the result of the preceding task got that of the
+-- previous run.
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
@@ -22,7 +22,7 @@ describe("plan:current in a g:call", function()
       end):swap(a, b):compile()
   end)
 
-  it("speaks of the run that the call is a part of", function()
+  it("refers to the run that the call is part of", function()
     for i = 1, 3 do
       plan:run()
       assert.same({i, i}, seen)
@@ -32,7 +32,7 @@ describe("plan:current in a g:call", function()
     end
   end)
 
-  it("does so where more runs have been started", function()
+  it("refers to that run if more runs have been started", function()
     local ev
     for _ = 1, 4 do ev = plan:start() end
     local next_a = plan:current(a)
@@ -42,7 +42,7 @@ describe("plan:current in a g:call", function()
     assert.equal(next_a, plan:current(a))
   end)
 
-  it("speaks of the next run again when the call has failed", function()
+  it("refers to the next run again after the call has failed", function()
     local c, d, fails = lze.buffer("int", 1), lze.buffer("int", 1), nil
     local failing
     failing = lze.graph "g":task("step", mod.add, 1, d, 1)

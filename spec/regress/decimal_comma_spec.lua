@@ -1,11 +1,12 @@
 -- decimal_comma_spec.lua - in a locale with a decimal comma, plan:json wrote
--- numbers with one, and 14 digits of them anywhere; arrays of reals could not
--- be printed, and fft wrote kernels with commas in their numbers.
+-- numbers with commas, arrays of reals could not be printed, and fft wrote
+-- kernels with commas in numbers.  In any locale, plan:json wrote only 14
+-- digits.
 -- SPDX-License-Identifier: MIT
 
 local process = require "spec.support.process"
 
--- A plan that overlaps, and what it says of its last run.
+-- Runs a plan whose steps overlap and checks the numbers in its output.
 local script = [[
   local lze = require "lze"
   local locale = os.getenv "SPEC_LOCALE"
@@ -28,7 +29,7 @@ local script = [[
   assert(select(2, dot:gsub('xlabel="%d+%.%d us"', "")) == 3, dot)
   print "good"]]
 
--- Arrays as text, and the kernels of fft, in which numbers stand.
+-- Prints arrays and runs fft, whose kernels contain numbers.
 local arrays = [[
   local A = require "lze".array
   local locale = os.getenv "SPEC_LOCALE"
@@ -46,7 +47,7 @@ local arrays = [[
 local shown = "array: float {3} [ 1.5 -2.0  0.1]\n" ..
   "array: float {3} [1.0e-05 2.0e+00 1.0e+09]\n" .. ("true\n"):rep(3)
 
--- f with the environment of processes in a locale with a decimal comma.
+-- Calls f with the environment for processes in a locale with a decimal comma.
 local function with_comma(f)
   process.with_directory(function(dir)
     local made = os.execute(("exec >'%s/log' 2>&1; localedef -c -i de_DE " ..
@@ -56,12 +57,12 @@ local function with_comma(f)
   end)
 end
 
-describe("what a plan says to programs", function()
-  it("has every digit", function()
+describe("the output of a plan for programs", function()
+  it("has all digits of a number", function()
     assert.equal("good\n", process.output(script))
   end)
 
-  it("has points in a locale with commas", function()
+  it("has decimal points in a locale with decimal commas", function()
     with_comma(function(env)
       assert.equal("good\n", process.output(script, {env = env}))
     end)
@@ -69,7 +70,7 @@ describe("what a plan says to programs", function()
 end)
 
 describe("arrays", function()
-  it("have points in any locale", function()
+  it("are printed with decimal points in any locale", function()
     assert.equal(shown, process.output(arrays))
     with_comma(function(env)
       assert.equal(shown, process.output(arrays, {env = env}))

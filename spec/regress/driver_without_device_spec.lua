@@ -1,12 +1,12 @@
--- driver_without_device_spec.lua - beside a driver that fails to initialise, as
+-- driver_without_device_spec.lua - if another driver fails to initialise, as
 -- Intel's does without its device, loaders wrap handles although zeDriverGet
--- lists one driver only; the log of a failed build is then not to be touched.
+-- lists only one driver.  The log of a failed build must not be touched then.
 -- SPDX-License-Identifier: MIT
 
 local process = require "spec.support.process"
 
-describe("a driver beside one that finds no device", function()
-  it("says why a module of source cannot be built", function()
+describe("a driver next to one that finds no device", function()
+  it("reports a failed build of a source module", function()
     local build = os.getenv "LZE_TEST_BUILD" or "build"
     local out = process.output([[
       local lze = require "lze"

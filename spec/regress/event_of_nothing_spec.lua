@@ -1,11 +1,11 @@
 -- event_of_nothing_spec.lua - the event of an empty launch did not own its
--- command: after a wait the next launch took it over.
+-- command: after a wait, the next launch reused it.
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
 
 describe("the event of an empty range", function()
-  it("stays its own", function()
+  it("keeps its own command", function()
     local mod = lze.load "kernels/spec.spv"
     local x = lze.buffer("uint", 4)
     for _ = 1, 3 do
@@ -23,7 +23,7 @@ describe("the event of an empty range", function()
     end
   end)
 
-  it("does the same for fills and copies of nothing on a queue", function()
+  it("keeps its command for empty fills and copies on a queue", function()
     local q = lze.queue()
     local x = lze.buffer("int", 0)
     for _, ev in ipairs {q:fill(x, 1), q:copy(x, x)} do

@@ -1,11 +1,12 @@
--- finaliser_in_arguments_spec.lua - an integer that fits its argument only
--- without a sign, where the module does not say which it has: a complaint was
--- made first, by which a finaliser could run in the middle of the launch.
+-- finaliser_in_arguments_spec.lua - for an integer that fits its argument only
+-- as unsigned, in a module that does not state whether the argument is signed,
+-- lze first created an error message.  This could run a finaliser in the middle
+-- of the launch.
 -- SPDX-License-Identifier: MIT
 
 local process = require "spec.support.process"
 
-it("a launch that has begun to take its arguments runs no finaliser", function()
+it("a launch that is reading its arguments runs no finaliser", function()
   local out = process.output [[
     local lze = require "lze"
     local file <close> = io.open("kernels/spec.spv", "rb")

@@ -1,5 +1,5 @@
--- import_beside_export_spec.lua - a buffer that was imported in the state that
--- exported it was closed with the one it came from.
+-- import_beside_export_spec.lua - a buffer imported in the state that exported
+-- it was closed with the original buffer.
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
@@ -12,7 +12,7 @@ describe("a buffer imported in the state that exported it", function()
     return lze.stats().bytes
   end
 
-  it("outlives the one it came from", function()
+  it("outlives the original buffer", function()
     local before = bytes()
     local x = lze.buffer("int", {1, 2, 3})
     local y, z = lze.import(x:export()), lze.import(x:view(2, 3):export())
@@ -26,7 +26,7 @@ describe("a buffer imported in the state that exported it", function()
     assert.equal(before, bytes())
   end)
 
-  it("leaves it open when it goes first, and its views are its own", function()
+  it("does not close the original when it is closed first", function()
     local before = bytes()
     local x = lze.buffer("int", {1, 2, 3})
     lze.import(x:export()):close()

@@ -1,9 +1,10 @@
--- Lua integers above 2^53 went into float, half and bfloat16 elements by way of
--- a double, which rounded them twice.
+-- integers_rounded_once_spec.lua - Lua integers above 2^53 were converted to
+-- double before they were stored as float, half or bfloat16: they were rounded
+-- twice.
 local lze = require "lze"
 
 describe("an integer above 2^53", function()
-  -- Just above the middle of two floats: the double between them is the middle.
+  -- Just above the midpoint of two floats, to which a double would round it.
   local cases = {
     {"float", 2 ^ 60 | 0, 2 ^ 36 | 0, 1, 2 ^ 60 + 2 ^ 37},
     {"float", 2 ^ 60 | 0, 2 ^ 36 | 0, 0, 2 ^ 60},
@@ -24,7 +25,7 @@ describe("an integer above 2^53", function()
     end)
   end
 
-  it("goes into a double as Lua converts it", function()
+  it("is stored in a double as Lua converts it", function()
     local x <close> = lze.buffer("double", {math.maxinteger, math.mininteger})
     assert.same({2.0 ^ 63, -2.0 ^ 63}, x:read())
   end)

@@ -1,5 +1,5 @@
--- load_after_end_spec.lua - x:load found nothing in a file that had met its end
--- before and grown since, and failed where an older call on the file had.
+-- load_after_end_spec.lua - x:load found nothing in a file that had grown since
+-- its end was reached, and failed if an earlier call on the file had failed.
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
@@ -19,7 +19,7 @@ describe("x:load", function()
     os.remove(name)
   end)
 
-  it("reads what has come since the file met its end", function()
+  it("reads data added after the end of the file was reached", function()
     local x <close> = lze.buffer("uchar", 4)
     local file <close> = assert(io.open(name, "rb"))
     assert.equal("ab", file:read "a")
@@ -32,7 +32,7 @@ describe("x:load", function()
     assert.equal("cdef", x:string())
   end)
 
-  it("reads after a write that the file has refused", function()
+  it("reads after a failed write to the file", function()
     local x <close> = lze.buffer("uchar", 2)
     local file <close> = assert(io.open(name, "rb"))
     assert.is_nil(file:write "no")

@@ -1,5 +1,6 @@
--- Groups larger than an array in local memory were chosen where a kernel gets
--- at it through a pointer: work-items wrote over each other's places.
+-- local_array_by_pointer_spec.lua - groups larger than an array in local memory
+-- were chosen if the kernel accessed it through a pointer: work-items overwrote
+-- each other's elements.
 local lze = require "lze"
 
 local fence = "barrier(CLK_LOCAL_MEM_FENCE); "
@@ -13,7 +14,7 @@ kernel void %s(global int *out%s) {
 ]==]):format(name, arguments or "", before, put, fence, take)
 end
 
--- Each with how many work-items have a place.
+-- Each with the number of work-items that have an element.
 local kernels = {
   {kernel("direct", "local int t[32];", "t[l] = g", "t[l]"), 32},
   {kernel("pointer", "local int t[32]; local int *p = t;", "p[l] = g",
@@ -52,7 +53,7 @@ describe("arrays in local memory", function()
     local module = lze.compile(source, {flags = {level}})
     for _, k in ipairs(kernels) do
       local name = k[1]:match "void (%w+)"
-      it("bound the group: " .. name .. " " .. level, function()
+      it("limit the group size: " .. name .. " " .. level, function()
         for _, policy in ipairs {"lze", "driver", "largest", "tornado"} do
           local out <close> = lze.buffer("int", n)
           local range = {n, policy = policy}
@@ -69,13 +70,13 @@ describe("arrays in local memory", function()
           end
           assert.equal(0, wrong, policy)
         end
-        -- What a person gives is taken.
+        -- An explicit group size is used as given.
         assert.equal(k[2] * 2, (module[name]:group {n, group = k[2] * 2}))
       end)
     end
   end
 
-  it("that the host sizes do not", function()
+  it("do not limit the group size if the host sets their size", function()
     local k = lze.compile(kernel("given", "", "p[l] = g", "p[l]",
       ", local int *p")).given
     local out <close> = lze.buffer("int", n)

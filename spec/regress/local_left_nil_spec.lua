@@ -1,5 +1,5 @@
--- local_left_nil_spec.lua - a local that some way leaves nil: a kernel takes it
--- for 0 there, and k:check says so, where it raised inside of check.lua.
+-- local_left_nil_spec.lua - a local that is nil on some paths.  A kernel treats
+-- it as 0 there, and k:check reports it; it used to raise inside check.lua.
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
@@ -13,7 +13,7 @@ end
 local function some(v) if v > 2 then return v end end
 
 describe("a local that may be nil", function()
-  it("is a number where all ways give it one", function()
+  it("is a number if every path assigns one", function()
     for _, f in ipairs {
       function(i, x, y)
         local v
@@ -44,7 +44,7 @@ describe("a local that may be nil", function()
     end
   end)
 
-  it("is a number where the function looks for nil", function()
+  it("is a number if the function tests it for nil", function()
     for _, f in ipairs {
       function(i, x, y)
         local v
@@ -81,7 +81,7 @@ describe("a local that may be nil", function()
     end
   end)
 
-  it("is a number where it was given one, as far as Lua goes", function()
+  it("is a number if one would be assigned in Lua", function()
     for _, f in ipairs {
       function(i, x, y)
         local best
@@ -100,7 +100,7 @@ describe("a local that may be nil", function()
     end
   end)
 
-  it("is found by k:check where it is nil after all", function()
+  it("is reported by k:check if it is nil anyway", function()
     local count, y = 0, lze.buffer("float", 2)
     local report = lze.kernel(function(i, z)
       local best

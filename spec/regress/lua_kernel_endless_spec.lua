@@ -1,16 +1,16 @@
--- lua_kernel_endless_spec.lua - of a kernel with a barrier and an endless loop
--- PoCL compiled nothing, and jumped there, although the loop never began.
+-- lua_kernel_endless_spec.lua - PoCL generated no code for a kernel with a
+-- barrier and an endless loop, and jumped there, although the loop never began.
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
 local w = lze.work
 
-describe("a loop in a kernel in Lua", function()
+describe("a loop in a Lua kernel", function()
   local text = "a loop never ends: nothing leads out of it"
   local yes, no = true, false
   local function spin(n) while true do n = n + 1 end end
 
-  it("is refused if nothing leads out of it", function()
+  it("is refused if it has no exit", function()
     for n, f in ipairs {
       function(i, x)
         w.barrier()
@@ -37,7 +37,7 @@ describe("a loop in a kernel in Lua", function()
     end
   end)
 
-  it("is compiled if something may lead out of it", function()
+  it("is compiled if it has an exit or is never reached", function()
     local x = lze.buffer("int", 8)
     lze.kernel(function(i, x)
       local n = 0

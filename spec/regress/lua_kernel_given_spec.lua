@@ -1,11 +1,11 @@
--- lua_kernel_given_spec.lua - numbers that a launch gives a kernel in Lua: once
--- results depended on what earlier launches had given.
+-- lua_kernel_given_spec.lua - numbers that a launch passes to a Lua kernel:
+-- results once depended on the numbers of earlier launches.
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
 local math = math
 
--- What f(i, y, ...) leaves in y, in Lua.
+-- Returns the n elements of y after f(1, y, ...) in Lua.
 local function host(n, f, ...)
   local y = {}
   for i = 1, n do y[i] = 0.0 end
@@ -25,9 +25,9 @@ local function shown(list)
   return table.concat(texts, " ")
 end
 
-describe("a kernel in Lua, after a launch with a real", function()
+describe("a Lua kernel, after a launch with a real,", function()
   local big = (1 << 53) + 1
-  -- Each takes an integer for something that it does not take a real for.
+  -- Each treats an integer differently from a real.
   local cases = {
     function(_, y, a) y[1] = 1 / (a * 0) end,
     function(_, y, a) y[1] = a + 1 - 1.0 end,
@@ -60,7 +60,7 @@ describe("a kernel in Lua, after a launch with a real", function()
     end
   }
 
-  it("computes with integers where the launch gives one", function()
+  it("computes with integers if the launch passes one", function()
     if not lze.device().fp64 then return pending "the device has no double" end
     for n, f in ipairs(cases) do
       local k = lze.kernel(f)
@@ -83,11 +83,11 @@ describe("a kernel in Lua, after a launch with a real", function()
       a = v
       assert.equal(shown(host(2, f)), shown(device(k, 2)))
     end
-    b = big -- the floor of a quotient of integers is that of integers
+    b = big -- the floor of an integer quotient is computed with integers
     assert.equal(1.0, device(k, 2)[2])
   end)
 
-  it("is not compiled again where integers would be converted", function()
+  it("is not compiled again if integers would be converted", function()
     local x, y = lze.buffer("float", {1, 2, 3, 4}), lze.buffer("float", 4)
     local a, b, c = 2.5, 0.5, 4.0
     local k = lze.kernel(function(i, x, y, d)

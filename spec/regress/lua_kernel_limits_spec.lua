@@ -1,5 +1,5 @@
--- lua_kernel_limits_spec.lua - values that a kernel in Lua cannot hold, which
--- it once took to be others.
+-- lua_kernel_limits_spec.lua - values that a Lua kernel cannot represent, which
+-- it once mistook for others.
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
@@ -11,8 +11,8 @@ local function said(f, ...)
   return tostring(err)
 end
 
-describe("a kernel in Lua", function()
-  it("finds nil equal to nil, and to no number", function()
+describe("a Lua kernel", function()
+  it("treats nil as equal to nil but not to any number", function()
     local function same(a, b) return a == b and 1 or 0 end
     local function f(i, x, y)
       local v, u = x[i + 5], x[i + 7]
@@ -38,7 +38,7 @@ describe("a kernel in Lua", function()
     assert.same(want, y:read())
   end)
 
-  it("asks for no size where an element is compared with a number", function()
+  it("needs no buffer size to compare an element with a number", function()
     local text = lze.spirv.disassemble(lze.kernel(function(i, x, n)
       if x[i] == n or x[i] == 7 or x[i] == i * 2 then x[i] = 0 end
     end):spirv "int *x, int n")
@@ -46,7 +46,7 @@ describe("a kernel in Lua", function()
     assert.is_nil(text:find "x.length")
   end)
 
-  it("has no indices beyond integers of 32 bits", function()
+  it("refuses indices that do not fit its 32-bit integers", function()
     local y = lze.buffer("long", 1)
     local k = lze.kernel(function(i, y) y[1] = i end, {int = "int"})
     local own = lze.kernel(function(y) y[1] = w.global_id(2) end, {int = "int"})
@@ -62,7 +62,7 @@ describe("a kernel in Lua", function()
     assert.equal(6, y[1])
   end)
 
-  it("has no constant that its reals do not hold", function()
+  it("refuses constants that do not fit its reals", function()
     local big = 1e308
     local y = lze.buffer("float", 1)
     assert.matches("number 1e+308 does not fit float",

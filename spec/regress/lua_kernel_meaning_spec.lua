@@ -1,5 +1,5 @@
--- lua_kernel_meaning_spec.lua - what kernels in Lua once took to mean
--- something else than Lua, or refused.
+-- lua_kernel_meaning_spec.lua - code that Lua kernels once refused, or
+-- interpreted differently from Lua.
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
@@ -16,27 +16,27 @@ local function refused(f, ...)
   return said(lze.kernel(f, {name = "k"}), 1, lze.buffer("int", 4), ...)
 end
 
-describe("a kernel in Lua", function()
+describe("a Lua kernel", function()
   local function two(v) if v > 1 then return v, 7 end return v end
   local function some(v) if v ~= 2 then return v end end
   local function chain(f)
     return function(i, x) if f then f(i, x) end x[i] = x[i] + i end
   end
 
-  it("means what the function means in Lua", function()
+  it("computes what the function computes in Lua", function()
     local yes, big = true, (1 << 24) + 1
     local cases = {
-      -- A return may give fewer results than another one.
+      -- One return may give fewer results than another.
       function(i, x)
         local _, b = two(i)
         x[i] = (b or -1) + (some(i) or 100)
       end,
-      -- The width of reals has no say in the floor of a quotient of integers.
+      -- The width of reals does not affect the floor of an integer quotient.
       function(i, x)
         local t = i > 1 and -i or i
         x[i] = math.floor(big / i) + math.floor(big / t) + math.floor(t / 2)
       end,
-      -- A captured boolean decides when compiling.
+      -- A captured boolean selects a value at compile time.
       function(i, x, y)
         local from, f = yes and x or y, not yes and math.ceil or math.floor
         x[i] = from[i] + f(i / 4)
@@ -50,14 +50,14 @@ describe("a kernel in Lua", function()
           x[i] = -(i * 2.5 // 1)
         end
       end,
-      -- The step of a loop is chosen, and 1 is what it may be last.
+      -- The step of a loop is a choice whose last alternative is 1.
       function(i, x)
         local s = 0
         for j = 1, 10, i < 2 and 2 or 1 do s = s + j end
         for j = 10, 1, i < 2 and -3 or 1 do s = s * 2 + j end
         x[i] = s
       end,
-      -- The same code is not the same function.
+      -- Two functions with the same code are different functions.
       chain(chain(nil))
     }
     for n, f in ipairs(cases) do
@@ -72,7 +72,7 @@ describe("a kernel in Lua", function()
     end
   end)
 
-  it("takes integers for atomics as their cells hold them", function()
+  it("converts integers for atomics to the type of the element", function()
     local function f(i, x, y)
       w.atomic_min(x, i, -1)
       w.atomic_max(x, i + 1, 1 << 32)
@@ -86,7 +86,7 @@ describe("a kernel in Lua", function()
     end
   end)
 
-  it("has nil for what is outside, wherever that goes", function()
+  it("reads nil outside a buffer, wherever it is passed", function()
     local function get(x, i) return x[i] end
     local function deeper(x, i) return get(x, i) end
     local function second(x, i) local v = deeper(x, i) return 1, v end
@@ -140,7 +140,7 @@ describe("a kernel in Lua", function()
     end
   end)
 
-  it("takes arithmetic that only nil would meet for what never runs", function()
+  it("treats arithmetic that only nil can reach as unreachable", function()
     local clamped = true
     local function either(v) return clamped and v or 1 - v end
     local function never(v) if not v then return 1 - v end return v end
@@ -157,7 +157,7 @@ describe("a kernel in Lua", function()
     end
   end)
 
-  it("is compiled again where a captured string has changed", function()
+  it("is compiled again if a captured string has changed", function()
     local kind = "uchar"
     local k = lze.kernel(function(i, x)
       local t = w.private_array(kind, 1)
@@ -172,7 +172,7 @@ describe("a kernel in Lua", function()
     assert.equal(300, x[1])
   end)
 
-  it("knows that two captures are one function", function()
+  it("recognises two captures of the same function", function()
     local function one(v) return v end
     local function two(v) return v end
     local held = {one = one, sqrt = math.sqrt, error = error}
@@ -195,7 +195,7 @@ describe("a kernel in Lua", function()
       refused(function(_, x, y) x[1] = x == y and 1 or 0 end, x))
   end)
 
-  it("takes as many arguments of math.max as a function gives", function()
+  it("passes all results of a function to math.max", function()
     local function some(v)
       if v > 1 then return v, v * 2 elseif v < 0 then return v end
       return v, 0.5, 9
@@ -210,13 +210,13 @@ describe("a kernel in Lua", function()
     assert.same({want[1] + 0.0, want[2] + 0.0, want[3] + 0.0}, y:read())
   end)
 
-  it("reads no field whose name has a zero byte", function()
+  it("refuses a field whose name contains a zero byte", function()
     local held = {a = 1, ["a\0b"] = 2}
     assert.matches("k: a field of a table %(held%) has a zero byte in its name",
       refused(function(i, x) x[i] = held["a\0b"] end))
   end)
 
-  it("reads fields behind the function's 256th constant", function()
+  it("reads fields after the function's 256th constant", function()
     local text = {"local held = ... return function(i, x) local s = 0.0 "}
     for n = 1, 300 do text[#text + 1] = ("s = s + %d.5 "):format(n) end
     text[#text + 1] = "x[i] = s + math.floor(i / 2) + held.a + held.b.c end"
@@ -227,7 +227,7 @@ describe("a kernel in Lua", function()
     assert.same(want, x:read())
   end)
 
-  it("takes any integer as a dimension", function()
+  it("takes any integer from 1 to 3 as a dimension", function()
     local x = lze.buffer("int", 1)
     lze.kernel(function(x)
       for d = 3, 1, -1 do x[1] = x[1] * 10 + w.global_id(d) end
@@ -239,7 +239,7 @@ describe("a kernel in Lua", function()
       refused(function(i, x) x[i] = w.global_id(i / 2) end))
   end)
 
-  it("uses native functions of floats with option fast", function()
+  it("uses native float functions with the option `fast`", function()
     local f = function(i, x)
       x[i] = math.sin(x[i]) + math.sqrt(x[i]) + math.log(x[i], 2)
     end
@@ -256,13 +256,13 @@ describe("a kernel in Lua", function()
 end)
 
 describe("a finding", function()
-  it("names each of two things in one line", function()
+  it("names each of two undefined globals in one line", function()
     -- luacheck: ignore
     local err = refused(function(i, x) x[i] = here + there end)
     assert.matches("here is nil %(a global%).*there is nil %(a global%)", err)
   end)
 
-  it("says once what has different types", function()
+  it("names a value that has different types", function()
     assert.matches(": a has different types on different ways to this line;",
       refused(function(i, x)
         local a = i > 1 and x or nil
@@ -272,7 +272,7 @@ describe("a finding", function()
       refused(function(i, x) x[i] = (i > 2 or i) + 1 end))
   end)
 
-  it("has the line of a loop with two entries", function()
+  it("gives the line of a loop with two entries", function()
     local at = debug.getinfo(1, "l").currentline
     local line = refused(function(i, x)
       local c = i
@@ -282,11 +282,11 @@ describe("a finding", function()
       if c < 10 then goto a end
       x[i] = c
     end):match "_spec.lua:(%d+): kernel k: a loop has two entries"
-    -- That of one of them: the order of the jumps differs in Lua 5.4.0.
+    -- The line of one entry: the order of the jumps differs in Lua 5.4.0.
     assert.truthy(line == tostring(at + 4) or line == tostring(at + 5), line)
   end)
 
-  it("does not say what follows from another one", function()
+  it("is omitted if it follows from another one", function()
     local err = refused(function(i, x)
       for j = 1, mth.min(i, 2) do x[j] = 1 end -- luacheck: ignore
     end)
@@ -308,14 +308,14 @@ describe("a finding", function()
     assert.matches("1 thing in the function", err)
   end)
 
-  it("compares integers alone by math.ult", function()
+  it("reports reals that are passed to math.ult", function()
     assert.matches("k: math.ult takes two integers",
       refused(function(i, x, a) x[i] = math.ult(a, i) and 1 or 2 end, 1.5))
     assert.matches("k: math.ult takes two integers",
       refused(function(i, x) x[i] = math.ult(i, 1.0) and 1 or 2 end))
   end)
 
-  it("names what is captured", function()
+  it("names captured values", function()
     local n, held = 3, {}
     local err = refused(function(i, x)
       x[i] = n[i] + n()
@@ -332,14 +332,14 @@ describe("a finding", function()
     assert.not_matches("private array", err)
   end)
 
-  it("names the function of C that is called", function()
+  it("names the C function that is called", function()
     assert.matches("a C function %(error%) is called here",
       refused(function(i, _) error(i) end))
     assert.matches("math.randomseed has a state that work%-items cannot share",
       refused(function(i, _) math.randomseed(i) end))
   end)
 
-  it("is made of a function that returns from behind its last register",
+  it("is made for a function whose return is past its last register",
     function()
       local _, why = lzc.compile(function()
         local x <close> = nil -- luacheck: ignore

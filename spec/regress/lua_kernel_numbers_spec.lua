@@ -1,5 +1,5 @@
--- lua_kernel_numbers_spec.lua - numbers that kernels in Lua once computed
--- otherwise than Lua does.
+-- lua_kernel_numbers_spec.lua - numbers that Lua kernels once computed
+-- differently from Lua.
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
@@ -12,7 +12,7 @@ local function shown(v)
   return ("%.17g"):format(v)
 end
 
--- What f(i, y, ...) leaves in y, of n doubles, in a kernel and in Lua.
+-- Returns the n doubles of y after f(1, y, ...), in Lua and in a kernel.
 local function both(n, f, ...)
   local y, want = lze.buffer("double", n), {}
   for i = 1, n do want[i] = 0.0 end
@@ -32,7 +32,7 @@ local function it_is_right(title, n, f, ...)
   end)
 end
 
-describe("a kernel in Lua", function()
+describe("a Lua kernel", function()
   local two, ten, tenth = 2, 10.0, 0.1
   local function maybe(v) if v > 1 then return v end end
   it_is_right("computes logarithms to every base as Lua does", 10,
@@ -103,7 +103,7 @@ describe("a kernel in Lua", function()
       y[12] = math.min(math.max(x, 0), 1)
     end, nan)
 
-  it("rounds an integer once that it stores in a float", function()
+  it("rounds an integer only once when it stores it in a float", function()
     if not lze.device().fp64 then return pending "the device has no double" end
     local n = (1 << 54) + (1 << 30) + 1
     local x, d = lze.buffer("float", 6), lze.buffer("double", 1)

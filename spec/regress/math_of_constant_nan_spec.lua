@@ -42,7 +42,7 @@ end
 
 describe("a function of a constant NaN", function()
   for _, options in ipairs {{}, {fast = true}} do
-    it("is what it is in Lua" .. (options.fast and ", with `fast`" or ""),
+    it("is the same as in Lua" .. (options.fast and ", with `fast`" or ""),
       function()
         local p, want = lze.buffer("double", 2 * #expressions + 2), {}
         p:fill(-77)

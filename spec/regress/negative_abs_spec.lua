@@ -1,4 +1,4 @@
--- negative_abs_spec.lua - LLVM 14 takes -abs(n) in a loop for abs(n).
+-- negative_abs_spec.lua - LLVM 14 compiles -abs(n) in a loop as abs(n).
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
@@ -6,7 +6,7 @@ local lze = require "lze"
 local abs = math.abs
 
 describe("math.abs of an integer in a loop", function()
-  it("is negated", function()
+  it("can be negated", function()
     local function f(i, x, b)
       local s = 1
       for n = 1, 3 do

@@ -1,6 +1,6 @@
--- old_kernel_from_cache_spec.lua - a file that came in by anything but a plain
--- #include was changed, and the old kernel came out of the cache; numbers in
--- `defines` lost digits and, in some locales, their point.
+-- old_kernel_from_cache_spec.lua - if a file included by anything but a plain
+-- #include changed, the cache still returned the old kernel.  Numbers in
+-- `defines` lost digits and, in some locales, their decimal point.
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
@@ -50,7 +50,7 @@ describe("a file that changes between compilations", function()
     end)
   end
 
-  it("is looked for again: __has_include", function()
+  it("is looked for again by __has_include", function()
     process.with_directory(function(dir)
       local source = "#if __has_include(<v.h>)\n#define VALUE 2\n#else\n" ..
         "#define VALUE 1\n#endif" .. kernel
@@ -60,9 +60,9 @@ describe("a file that changes between compilations", function()
     end)
   end)
 
-  it("is nothing that a plain source waits for", function()
-    -- What a kernel gives, compiled twice, and how much there is in the cache,
-    -- its own: other specs add to the common one meanwhile.
+  it("is not looked for if the source includes nothing", function()
+    -- Compiles a kernel twice; returns its results and the numbers of cache
+    -- entries.  Its cache is separate, as other specs add to the shared one.
     local function twice(text)
       local output
       process.with_directory(function(dir)
@@ -99,7 +99,7 @@ describe("a number in defines", function()
     end)
   end
 
-  it("has a point where the locale has a comma", function()
+  it("has a decimal point even if the locale has a decimal comma", function()
     process.with_directory(function(dir)
       local made = os.execute(("exec >'%s/log' 2>&1; localedef -c -i de_DE " ..
         "-f UTF-8 '%s/de_DE.UTF-8'"):format(dir, dir))

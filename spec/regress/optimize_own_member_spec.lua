@@ -1,4 +1,4 @@
--- What the optimiser dies of or does not come back from is an error.
+-- optimize_own_member_spec.lua - a crash or hang of the optimiser is an error.
 local lze = require "lze"
 
 describe("lze.spirv.optimize", function()
@@ -17,7 +17,7 @@ describe("lze.spirv.optimize", function()
     assert.is_false((pcall(lze.module, bytes)))
   end)
 
-  -- Whoever counts members member by member comes to 2^100.
+  -- Counting its members one by one would reach 2^100.
   it("survives structs of two structs, 100 deep", function()
     local lines = {"OpCapability Addresses", "OpCapability Linkage",
       "OpCapability Kernel", "OpMemoryModel Physical64 OpenCL",
@@ -27,7 +27,7 @@ describe("lze.spirv.optimize", function()
         ("%%s%d = OpTypeStruct %%s%d %%s%d"):format(i, i - 1, i - 1)
     end
     local bytes = lze.spirv.assemble(table.concat(lines, "\n"))
-    -- So do newer SPIRV-Tools, which are not asked then.
+    -- Newer SPIRV-Tools count one by one, so they are not called then.
     local many = "structs in structs have more than 1048576 members in all"
     for _, target in ipairs {false, "opencl1.2"} do
       local valid, why = lze.spirv.validate(bytes, target or nil)
@@ -41,7 +41,7 @@ describe("lze.spirv.optimize", function()
     assert.matches(many, tostring(result), 1, true)
   end)
 
-  it("says what is not a flag of a pass", function()
+  it("reports a flag that is not the flag of a pass", function()
     local bytes = lze.spirv.assemble "OpCapability Kernel"
     for _, flag in ipairs {"--help", "--version", "-o", "file.spv", "-"} do
       local ok, message = pcall(lze.spirv.optimize, bytes, {flag})

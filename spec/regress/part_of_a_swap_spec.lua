@@ -1,7 +1,7 @@
--- part_of_a_swap_spec.lua - where buffers changed places, their views changed
--- them in tasks only: promises to tables and plan:current kept to the memory
--- that the script had named.  So did plan:fetch, and not to what played the
--- part of its output in the last run.
+-- part_of_a_swap_spec.lua - when buffers were swapped, their views were swapped
+-- in tasks only.  Promises to tables and plan:current used the memory that the
+-- script had named.  So did plan:fetch, instead of the buffer that had the role
+-- of its output in the last run.
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
@@ -9,7 +9,7 @@ local expect = require "spec.support.expect"
 
 local mod = lze.load "kernels/spec.spv"
 
-describe("where buffers change places,", function()
+describe("when buffers are swapped,", function()
   local a, b, graph
 
   before_each(function()
@@ -19,7 +19,7 @@ describe("where buffers change places,", function()
   end)
 
   describe("views of them", function()
-    it("go with them as inputs and outputs", function()
+    it("follow them as inputs and outputs", function()
       local from, to = {}, {}
       local plan = graph:input(a:view(2, 3), "every", from)
         :output(b:view(2, 2), "every", to):compile()
@@ -30,7 +30,7 @@ describe("where buffers change places,", function()
       end
     end)
 
-    it("go with them for plan:current", function()
+    it("follow them in plan:current", function()
       local plan = graph:compile()
       local view = a:view(2, 3)
       assert.equal(view, plan:current(view))
@@ -60,7 +60,7 @@ describe("where buffers change places,", function()
       plan:close()
     end)
 
-    it("are what tables come to or from, not more than that", function()
+    it("can be copied from and to tables, but larger ranges cannot", function()
       local x = lze.buffer("int", 8)
       local c, d, some = x:view(1, 4), x:view(5, 8), {1, 2, 3, 4, 5, 6, 7, 8}
       local function compile(promise, ...)
@@ -85,12 +85,12 @@ describe("where buffers change places,", function()
   end)
 
   describe("plan:fetch", function()
-    it("copies what the last run had in its place", function()
+    it("copies the buffer that had its role in the last run", function()
       local all, some = {}, lze.buffer("int", 2)
       local view = b:view(2, 3)
       local plan = graph:output(b, "demand", all):output(view, "demand", some)
         :compile()
-      assert.equal(b, plan:fetch(b)) -- before the first
+      assert.equal(b, plan:fetch(b)) -- before the first run
       assert.same({0, 0, 0, 0}, all)
       for i = 1, 4 do
         plan:run()
@@ -104,7 +104,7 @@ describe("where buffers change places,", function()
       assert.same({7, 7, 7, 7}, all)
     end)
 
-    it("copies to what plays the part of its destination", function()
+    it("copies to the buffer that has the role of its destination", function()
       local x = lze.buffer("int", {1, 2, 3, 4})
       local plan = graph:output(x, "demand", a:view(1, 4)):compile()
       plan:run {iterations = 2}
@@ -113,7 +113,7 @@ describe("where buffers change places,", function()
       assert.same({2, 2, 2, 2}, a:read())
     end)
 
-    it("in a callback is about the run that this is a part of", function()
+    it("in a callback refers to the run that this is part of", function()
       local all, seen, plan = {}, {}, nil
       plan = graph:output(b, "demand", all):call("look", function()
         plan:fetch(b)
@@ -127,7 +127,7 @@ describe("where buffers change places,", function()
       assert.equal(44, all[1])
     end)
 
-    it("is an error where the other buffer is closed", function()
+    it("raises an error if the other buffer is closed", function()
       local plan = graph:output(b, "demand"):compile()
       plan:run {iterations = 2}
       a:close()

@@ -1,13 +1,13 @@
--- plan_given_in_part_spec.lua - of a run on several queues the driver takes
--- some lists and refuses the next: those wait for what never comes.
+-- plan_given_in_part_spec.lua - in a run on several queues, the driver accepts
+-- some lists and refuses the next: the accepted lists would wait forever.
 -- SPDX-License-Identifier: MIT
 
 local process = require "spec.support.process"
 
 local build = os.getenv "LZE_TEST_BUILD" or "build"
 
--- Have a driver that behaves by a rule in a run of four lanes; the first %s is
--- what else the graph has, the last what runs it.
+-- Runs four lanes on a driver that follows a rule.  The first %s extends the
+-- graph, the second is the rule, and the last starts the run.
 local script = [[
   local lze = require "lze"
   local function faults(rules)
@@ -40,8 +40,8 @@ local script = [[
 local execute = "zeCommandQueueExecuteCommandLists"
 local append = "zeCommandListImmediateAppendCommandListsExp"
 
--- By what the lanes are given, one after the other, where the driver takes
--- closed lists in the list of the plan's queue, and where it does not.
+-- The calls that submit the lanes, in order, if the driver accepts closed lists
+-- in the list of the plan's queue, and if it does not.
 local ways = {
   ["in the queue's own list"] = {rules = "",
     calls = {{execute, 1}, {execute, 2}, {execute, 3}, {append, 1}}},
@@ -49,7 +49,7 @@ local ways = {
     rules = "api 1 8;fail zeDriverGetExtensionFunctionAddress 0 0x78000003",
     calls = {{execute, 1}, {execute, 2}, {execute, 3}, {execute, 4}}}}
 
--- What such a process says, but for where, and the driver's report of it.
+-- Returns the output of the process without positions, and the driver's report.
 local function run(more, rules, rule, how)
   local said, report
   process.with_directory(function(dir)
@@ -74,11 +74,11 @@ local function said(call, code, pending)
     "failed half way; compile it again\n%d\t3\n"):format(call, code, pending)
 end
 
-describe("a run of which some lists are refused", function()
+describe("a run with some refused lists", function()
   for what, more in pairs {
     alone = "", ["with a callback"] = "g:call('call', function() end)"} do
     for where, way in pairs(ways) do
-      it("fails, and what it uses goes when the rest is over, " .. what ..
+      it("fails, and frees what it uses when the rest has ended, " .. what ..
         ", " .. where, function()
         local function fails(call, n, code, name)
           for _, how in ipairs {"plan:start():wait(60)", "plan:run()"} do
@@ -95,14 +95,14 @@ describe("a run of which some lists are refused", function()
         fails(last[1], last[2], "0x70000003", "ERROR_OUT_OF_DEVICE_MEMORY")
       end)
 
-      it("leaks what a lost device may still use, " .. what .. ", " .. where,
+      it("leaks what a lost device may be using, " .. what .. ", " .. where,
       function()
         local last = way.calls[#way.calls]
         for _, how in ipairs {"plan:start():wait(60)", "plan:run()"} do
           local out, report = run(more, way.rules,
             ("lost %s %d"):format(last[1], last[2]), how)
           assert.equal(said(last[1], "ERROR_DEVICE_LOST", 2), out)
-          -- All but the list of the default queue.
+          -- All except the list of the default queue.
           local made, live = report:match "list: (%d+) made.- (%d+) live"
           assert.equal(made - 1, tonumber(live))
         end

@@ -1,11 +1,11 @@
--- plan_used_while_changed_spec.lua - a finaliser ran a plan, or changed it,
--- while it was recorded: afterwards each run did its tasks twice, or a wait for
--- one never ended.
+-- plan_used_while_changed_spec.lua - a finaliser ran or changed a plan while it
+-- was being recorded.  Afterwards each run did its tasks twice, or a wait for a
+-- run never ended.
 -- SPDX-License-Identifier: MIT
 
 local process = require "spec.support.process"
 
-it("a plan that is being changed is used by nobody else", function()
+it("a plan that is being changed cannot be used by a finaliser", function()
   local out = process.output([[
     local lze = require "lze"
     local mod = lze.load "kernels/spec.spv"
@@ -64,7 +64,7 @@ it("a plan that is being changed is used by nobody else", function()
   assert.equal("true\n", out)
 end)
 
-it("a plan is used by nobody else, or closed, while room is made for it",
+it("a plan can only be closed while memory is allocated for it",
   function()
     local out = process.output([[
       local lze = require "lze"

@@ -1,4 +1,4 @@
--- prompt_spec.lua - at a prompt, the module and the tables that it returns
+-- prompt_spec.lua - at a prompt, the module and the tables that it returns were
 -- printed as addresses.
 -- SPDX-License-Identifier: MIT
 
@@ -6,7 +6,7 @@ local lze = require "lze"
 local process = require "spec.support.process"
 
 describe("at a prompt", function()
-  it("the module says its version and its names", function()
+  it("the module shows its version and its names", function()
     local text = tostring(lze)
     assert.matches("^lze " .. lze.version:gsub("%.", "%%.") .. ":\n", text)
     for name in pairs(lze) do
@@ -17,11 +17,11 @@ describe("at a prompt", function()
     for line in text:gmatch "[^\n]+" do assert.is_true(#line <= 80, line) end
   end)
 
-  it("the module has what only its use loads", function()
+  it("the module lists names that are loaded on first use", function()
     assert.matches(":\n  array ", process.output "print(require 'lze')")
   end)
 
-  it("devices and drivers are a numbered list", function()
+  it("devices and drivers are shown as numbered lists", function()
     for _, list in ipairs {lze.devices(), lze.drivers()} do
       local lines = {}
       for i, v in ipairs(list) do lines[i] = i .. ": " .. tostring(v) end
@@ -32,7 +32,7 @@ describe("at a prompt", function()
     assert.equal("none", tostring(lze.device():subdevices()))
   end)
 
-  it("statistics and properties are their names and values", function()
+  it("statistics and properties are shown as names and values", function()
     local x <close> = lze.buffer("int", 1024)
     local s = lze.stats()
     local text = tostring(s)
@@ -50,17 +50,17 @@ describe("at a prompt", function()
       table.concat(dev.subgroup_sizes, ", ") .. "}\n", 1, true), text)
   end)
 
-  it("a module's kernels are a numbered list", function()
+  it("a module's kernels are shown as a numbered list", function()
     local list = lze.load "kernels/saxpy.spv":kernels()
     assert.equal("1: " .. list[1], tostring(list):match "^[^\n]*")
   end)
 
-  it("elements that are read are plain tables", function()
+  it("elements read from a buffer are plain tables", function()
     assert.is_nil(getmetatable(lze.buffer("int", 4):read()))
     assert.is_nil(getmetatable(lze.buffer("int2", 4):read()[1]))
   end)
 
-  it("what a program puts into such a table is shown, too", function()
+  it("values that a program adds to these tables are shown too", function()
     local list = lze.stats()
     for key in pairs(list) do list[key] = nil end
     list[1], list.a, list.b = "one", {2, c = 3}, true

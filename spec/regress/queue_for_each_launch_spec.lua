@@ -1,11 +1,11 @@
--- queue_for_each_launch_spec.lua - queues that are made for one launch and
--- dropped were kept until something waited: time and memory grew.
+-- queue_for_each_launch_spec.lua - queues that were created for one launch and
+-- dropped stayed alive until something waited: time and memory grew.
 -- SPDX-License-Identifier: MIT
 
 local process = require "spec.support.process"
 
 describe("queues for one command each", function()
-  it("go when it is done, with nobody waiting", function()
+  it("are destroyed when it is done, without a wait", function()
     local out = process.output([[
       local lze = require "lze"
       local x = lze.buffer("int", 64)

@@ -1,5 +1,5 @@
 -- range_beyond_buffer_spec.lua - a range larger than its buffers read and wrote
--- past their ends, without a word or to the end of the process.
+-- past their ends, either silently or with a crash.
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
@@ -67,8 +67,8 @@ describe("a range larger than a buffer", function()
     lze.wait()
   end)
 
-  it("sees through choices that a constant decides", function()
-    -- As Debian 13's clang and translator write y[get_global_id(0)] = 1.
+  it("is found through choices that a constant decides", function()
+    -- Debian 13's clang and translator write y[get_global_id(0)] = 1 this way.
     local text = [[
       OpCapability Addresses
       OpCapability Kernel
@@ -112,7 +112,7 @@ describe("a range larger than a buffer", function()
     lze.wait()
   end)
 
-  it("counts the offset", function()
+  it("is computed with the offset", function()
     local saxpy, x = module:kernel "saxpy", lze.buffer("float", 100)
     refused("argument 2 (x) has 100 elements", saxpy, {50, offset = 51}, 2,
       x, x)
@@ -120,7 +120,7 @@ describe("a range larger than a buffer", function()
     lze.wait()
   end)
 
-  it("compares bytes", function()
+  it("is compared in bytes", function()
     local words = lze.buffer("int", 4)
     module:kernel "bytes"(16, words)
     refused("argument 1 (y) has 4 elements, and element 5 is accessed",
@@ -131,7 +131,7 @@ describe("a range larger than a buffer", function()
     lze.wait()
   end)
 
-  it("knows strides, constants and dimensions", function()
+  it("is computed with strides, constants and dimensions", function()
     local y = lze.buffer("int", 64)
     module:kernel "steps"(31, y)
     refused("has 64 elements, and element 66 is accessed",
@@ -144,14 +144,14 @@ describe("a range larger than a buffer", function()
     lze.wait()
   end)
 
-  it("is said of a kernel in Lua that looks at its neighbour", function()
+  it("is refused for a Lua kernel that reads the next element", function()
     local k = lze.kernel(function(i, x, y) y[i] = x[i + 1] end, {name = "k"})
     local x, y = lze.buffer("float", 4), lze.buffer("float", 4)
     refused("kernel k: global size 4: argument 1 (x) has 4 elements, and " ..
       "element 5 is accessed", k, 4, x, y)
   end)
 
-  it("is not refused where a path is not proved", function()
+  it("is not refused if the access is not certain", function()
     local y = lze.buffer("int", 10)
     for _, name in ipairs {"guarded", "returns", "loops", "chosen", "wraps",
                            "changed"} do
@@ -169,7 +169,7 @@ describe("a range larger than a buffer", function()
     end)
   end)
 
-  it("is refused by plan:set, and the plan is as it was", function()
+  it("is refused by plan:set, which leaves the plan unchanged", function()
     local x, y = lze.buffer("float", 128):fill(1), lze.buffer("float", 128)
     local small = lze.buffer("float", 127)
     local g = lze.graph "g"

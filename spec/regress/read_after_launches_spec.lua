@@ -1,5 +1,5 @@
 -- read_after_launches_spec.lua - reading waited for a later launch of the same
--- kernel on another buffer of that size, as if it had been on this one, too.
+-- kernel on another buffer of the same size, as if it had used this one too.
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"

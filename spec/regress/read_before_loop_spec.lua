@@ -1,5 +1,5 @@
--- read_before_loop_spec.lua - what a kernel read before a loop or a barrier is
--- what it uses afterwards, although the element was written in between.
+-- read_before_loop_spec.lua - a kernel uses the value that it read before a
+-- loop or a barrier, although the element was written in between.
 -- SPDX-License-Identifier: MIT
 --
 -- PoCL 7 read the element again after the loop or the barrier.  In a group of
@@ -70,7 +70,7 @@ kernel void turn(global double *x) {
   x[(i + 1) % n] = own;
 }]]
 
-describe("what a kernel read before", function()
+describe("a value that a kernel read before", function()
   for name, k in pairs {Lua = function() return lze.kernel(mirror) end,
       ["OpenCL C"] = function()
         return lze.compile(source):kernel "mirror" end} do
@@ -88,7 +88,7 @@ describe("what a kernel read before", function()
   for name, k in pairs {Lua = function() return lze.kernel(nested) end,
       ["OpenCL C"] = function()
         return lze.compile(source):kernel "nested" end} do
-    it("loops in each other is used once, in " .. name, function()
+    it("nested loops is used once, in " .. name, function()
       local want = numbers()
       for i = 1, N do nested(i, want, 3) end
       for _, group in ipairs {1, 4} do

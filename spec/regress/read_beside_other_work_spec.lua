@@ -1,5 +1,5 @@
--- read_beside_other_work_spec.lua - device memory is read and written by
--- copies on the default queue; what else that had to do before was waited for.
+-- read_beside_other_work_spec.lua - device memory is read and written by copies
+-- on the default queue; they waited for all earlier work on that queue.
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
@@ -11,8 +11,9 @@ local native = assert(package.loadlib(
 
 local dev = lze.device()
 
--- In a context of its own, with a default queue of those options: f gets the
--- device, a gate that holds up what waits for it, and a way to open it.
+-- Calls f in a separate context, with a default queue created with `options`.
+-- f gets the device, a gate that blocks the work waiting for it, and a function
+-- that opens the gate.
 local function gated(options, f)
   gate(function(d, ...)
     local before = {lze.default()}
@@ -23,9 +24,9 @@ local function gated(options, f)
   end)
 end
 
--- Whether f waited for so many twentieths of a second, after which `otherwise`
--- was called, and what pcall makes of f. A wait calls the hook now and then,
--- from a function of its own.
+-- Returns true if f waited for `patience` twentieths of a second, after which
+-- `otherwise` was called, and the results of pcall(f).  A wait calls the hook
+-- from time to time, from its own function.
 local function attempt(f, patience, otherwise)
   local looks = 0
   debug.sethook(function()
@@ -38,7 +39,7 @@ local function attempt(f, patience, otherwise)
   return looks >= patience, ok, result
 end
 
--- What f returns, which must not wait for the gate.
+-- Returns the result of f, which must not wait for the gate.
 local function at_once(open, f)
   local waited, ok, result = attempt(f, 200, open)
   assert(ok, result)
@@ -92,7 +93,7 @@ end
 
 for name, options in pairs(queues) do
   describe("reading device memory, with " .. name .. " in use,", function()
-    it("waits for what touches it, not for what comes then", function()
+    it("waits for work on that memory, not for later work", function()
       gated(options, function(d, gate, open)
         local x = lze.buffer("int", {1, 2, 3}, device)
         lze.load("kernels/spec.spv").add(3, x, 4)
@@ -102,7 +103,7 @@ for name, options in pairs(queues) do
       end)
     end)
 
-    it("waits for what touches it and is held up itself", function()
+    it("waits for work on that memory even if it is blocked itself", function()
       gated(options, function(d, gate, open)
         local x = lze.buffer("int", {1, 2, 3}, device)
         d.queue:barrier(gate)
@@ -115,7 +116,7 @@ for name, options in pairs(queues) do
       end)
     end)
 
-    it("does not wait for a read that was given up", function()
+    it("does not wait for an abandoned read", function()
       gated(options, function(d, gate, open)
         local add = lze.load("kernels/spec.spv").add
         local x = lze.buffer("int", {1, 2, 3}, device)
@@ -137,7 +138,7 @@ for name, options in pairs(queues) do
   end)
 end
 
-it("reads that are given up take no more than a few queues", function()
+it("abandoned reads use only a few queues", function()
   local out = process.run([[
     local lze = require "lze"
     local x = lze.buffer("int", {1, 2, 3}, {usage = "device"})
@@ -163,7 +164,7 @@ it("reads that are given up take no more than a few queues", function()
   assert.is_true(made > 4 and made <= 7, made)
 end)
 
-it("device memory is read after what the host has put on its list", function()
+it("device memory is read after commands the host appended itself", function()
   gated(false, function(d, gate, open)
     local list = native.list(d.context.handle, dev.handle, "immediate")
     local q <close> = lze.wrap {queue = list, device = d}

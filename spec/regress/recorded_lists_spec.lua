@@ -1,6 +1,6 @@
--- recorded_lists_spec.lua - what the lists of a plan must have that results do
--- not show where a driver runs a list in order, and when they are recorded
--- again.
+-- recorded_lists_spec.lua - the barriers and resets that the lists of a plan
+-- need, although results do not show it if a driver runs a list in order, and
+-- when lists are recorded again.
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
@@ -8,7 +8,7 @@ local process = require "spec.support.process"
 
 local build = os.getenv "LZE_TEST_BUILD" or "build"
 
--- How often compiling a graph makes a call of the driver.
+-- Returns how often compiling a graph makes a driver call.
 local function calls(call, graph, options)
   local out
   process.with_directory(function(dir)
@@ -38,7 +38,7 @@ local function calls(call, graph, options)
 end
 
 describe("a recorded list", function()
-  it("has barriers between dependent steps, and behind resets", function()
+  it("has barriers between dependent steps and after resets", function()
     local call = "zeCommandListAppendBarrier"
     local graph = 'g:task("a", mod.add, 64, x, 1):task("b", mod.add, 64, %s, 1)'
     local n = calls(call, graph:format "y", "queues = 1")
@@ -47,7 +47,7 @@ describe("a recorded list", function()
       calls(call, graph:format "y", "queues = 1, profile = true"))
   end)
 
-  it("resets both events of a task in parts that is measured", function()
+  it("resets both events of a profiled task that is split in parts", function()
     local call = "zeCommandListAppendEventReset"
     local graph = 'g:task("a", mod.add, {%s}, x, 1)'
     local n = calls(call, graph:format "70000, group = 70", "profile = true")

@@ -1,5 +1,5 @@
--- results_given_on_spec.lua - all results of a call as arguments of another, or
--- returned: those beyond the registers of the function were left out.
+-- results_given_on_spec.lua - when all results of a call were passed to another
+-- call or returned, results beyond the function's registers were left out.
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
@@ -12,7 +12,7 @@ describe("all results of a call", function()
   local function behind(a) return 5, on(a) end
   local max = math.max
 
-  it("are the arguments of another, or are returned, as in Lua", function()
+  it("can be passed to another call or returned, as in Lua", function()
     for n, f in ipairs {
       function(i, y) y[i] = add(three(i)) end,
       function(i, y) y[i] = add(2, three(i)) end,

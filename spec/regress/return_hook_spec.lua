@@ -1,12 +1,12 @@
--- return_hook_spec.lua - a debug hook for returns came when a step or a token
--- was looked at, before what was found was used: a plan was recorded with the
+-- return_hook_spec.lua - a debug hook for returns ran after a step or a token
+-- was looked up, but before the result was used: a plan was recorded with the
 -- arguments of the hook's launch, and memory was counted twice.
 -- SPDX-License-Identifier: MIT
 
 local process = require "spec.support.process"
 
 describe("a hook for returns", function()
-  it("may use and close what a plan is recorded with", function()
+  it("may use and close the objects a plan is recorded with", function()
     local out = process.output [[
       local lze = require "lze"
       local mod = lze.load "kernels/spec.spv"
@@ -42,7 +42,7 @@ describe("a hook for returns", function()
     assert.equal("true\n", out)
   end)
 
-  it("may raise while something is imported", function()
+  it("may raise an error during an import", function()
     local out = process.output [[
       local lze = require "lze"
       for n = 1, 12 do

@@ -1,10 +1,10 @@
--- run_while_fed_spec.lua - a run of a plan that was started while its inputs
--- were put for another spoilt these.
+-- run_while_fed_spec.lua - a run of a plan that was started while the inputs of
+-- another run were being copied overwrote them.
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
 
-it("a plan is not run while it is given its inputs", function()
+it("a plan cannot be run while its inputs are copied", function()
   local mod = lze.load "kernels/spec.spv"
   local a, c = lze.buffer("int", 4), lze.buffer("int", 4)
   local plan, inside, seen

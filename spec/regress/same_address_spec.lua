@@ -1,5 +1,5 @@
--- same_address_spec.lua - a buffer at the address of one that is gone is not
--- that one: a driver may remember more of a pointer than its address.
+-- same_address_spec.lua - a buffer at the address of a freed one is a different
+-- buffer: a driver may store more about a pointer than its address.
 -- SPDX-License-Identifier: MIT
 
 local process = require "spec.support.process"
@@ -36,7 +36,7 @@ local script = [[
   assert(y[4] == 1)]]
 
 describe("a kernel", function()
-  it("is given a new buffer at an old address", function()
+  it("has its argument set for a new buffer at an old address", function()
     process.with_directory(function(dir)
       process.write(dir .. "/rules", "")
       local out = process.output(script, {env = {

@@ -1,11 +1,11 @@
--- segment_done_before_spec.lua - a run with a callback took the end of its
--- first part for that of the next, and was over before its work.
+-- segment_done_before_spec.lua - a run with a callback mistook the end of its
+-- first part for that of the next, and ended before its work did.
 -- SPDX-License-Identifier: MIT
 
 local process = require "spec.support.process"
 
 describe("a run with parts on the host", function()
-  it("is over when its last part is", function()
+  it("ends when its last part ends", function()
     assert.equal("right\n", process.output([[
       local lze = require "lze"
       local m, d = lze.load "kernels/spec.spv", lze.devices()

@@ -1,6 +1,6 @@
--- set_by_way_of_nil_spec.lua - plan:set forgot how large a buffer had been
--- recorded where the argument was nil meanwhile, and did not ask transient
--- buffers at all: kernels wrote where no buffer was.
+-- set_by_way_of_nil_spec.lua - plan:set lost the size of the recorded buffer if
+-- the argument was nil in between, and did not check transient buffers at all:
+-- kernels wrote outside any buffer.
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
@@ -16,7 +16,7 @@ describe("plan:set", function()
     return expect.misuse(function() plan:set("null", 2, value) end)
   end
 
-  it("knows what was recorded when it was nil meanwhile", function()
+  it("requires the recorded size after the argument was nil", function()
     local plan = lze.graph "g":task("null", mod.is_null, 1, out, large)
       :compile()
     local direct = why(plan, small)
@@ -37,7 +37,7 @@ describe("plan:set", function()
     assert.equal(direct, why(plan, small))
   end)
 
-  it("takes what there was first where nil was recorded", function()
+  it("requires the size of the first buffer if nil was recorded", function()
     local plan = lze.graph "g":task("null", mod.is_null, 1, out, nil)
       :compile()
     plan:set("null", 2, small):set("null", 2, large):set("null", 2, nil)
@@ -47,7 +47,7 @@ describe("plan:set", function()
       true)
   end)
 
-  it("looks at transient buffers", function()
+  it("checks the size of transient buffers", function()
     local g = lze.graph "g"
     local plan = g:task("null", mod.is_null, 1, out, large):compile()
     assert.matches("at least 1000 float expected",

@@ -1,6 +1,6 @@
--- set_to_more_than_a_swap_spec.lua - plan:set took a buffer of which a part
--- changes places, as compiling does not: every second run used what was not
--- swapped, in no order with what wrote it.
+-- set_to_more_than_a_swap_spec.lua - plan:set accepted a buffer of which only a
+-- part is swapped, which compiling refuses: every second run used memory that
+-- was not swapped, not ordered after the tasks that wrote it.
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
@@ -8,7 +8,7 @@ local expect = require "spec.support.expect"
 
 local mod = lze.load "kernels/spec.spv"
 
-describe("plan:set to more than a buffer that changes places", function()
+describe("plan:set to more than a swapped buffer", function()
   local x, a, out, plan
 
   before_each(function()
@@ -42,7 +42,7 @@ describe("plan:set to more than a buffer that changes places", function()
     end
   end)
 
-  it("is refused once there is something to do", function()
+  it("is refused once the task has something to do", function()
     plan:set("late", 1, x)
     assert.equal("graph g: task g.late: it uses more than the buffer that " ..
       "is swapped", why("late", 0, 8))

@@ -1,6 +1,6 @@
 -- set_to_transient_spec.lua - transient buffers that plan:set had put into a
--- plan stayed in it: one that was refused for want of memory left the plan
--- unusable, and each cost memory and time for ever.
+-- plan stayed in it.  A buffer that was refused for lack of memory left the
+-- plan unusable, and each buffer cost memory and time forever.
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
@@ -9,7 +9,7 @@ local expect = require "spec.support.expect"
 local mod = lze.load "kernels/spec.spv"
 
 describe("plan:set to a transient buffer", function()
-  it("leaves the plan as it was where it is refused", function()
+  it("leaves the plan unchanged if it is refused", function()
     local g, out = lze.graph "g", lze.buffer("int", 1000)
     local a = g:buffer("int", 1000)
     local plan = g:fill("zero", a, 0):task("t", mod.add, 4, a, 1)
@@ -26,7 +26,7 @@ describe("plan:set to a transient buffer", function()
     end
   end)
 
-  it("forgets those that came before", function()
+  it("drops the earlier transient buffers", function()
     local g, out = lze.graph "g", lze.buffer("int", 1000)
     local a = g:buffer("int", 1000)
     local plan = g:fill("f", a, 1):task("t", mod.add, 16, a, 1)

@@ -1,5 +1,5 @@
--- set_while_queued_spec.lua - runs with parts on the host are given to the
--- device part by part; plan:set changed what of them had not been given yet.
+-- set_while_queued_spec.lua - runs with parts on the host are submitted to the
+-- device part by part; plan:set changed the parts not submitted yet.
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
@@ -8,7 +8,7 @@ local mod = lze.load "kernels/spec.spv"
 local limit = 60
 
 describe("plan:set", function()
-  it("leaves runs alone that wait for one with a callback", function()
+  it("does not change runs that wait for one with a callback", function()
     local x = lze.buffer("int", 4)
     local plan = lze.graph "g":task("add", mod.add, 4, x, 0)
       :call("call", function() end):compile()
@@ -20,7 +20,7 @@ describe("plan:set", function()
     assert.same({111110, 111110, 111110, 111110}, x:read())
   end)
 
-  it("leaves the buffers of such runs as they were", function()
+  it("does not change the buffers of runs that wait", function()
     local x, y, z = lze.buffer("int", 4), lze.buffer("int", 4), {}
     local plan = lze.graph "g":call("call", function() collectgarbage() end)
       :task("one", mod.add, 4, x, 1):task("two", mod.add, 4, y, 10):compile()
@@ -38,7 +38,7 @@ describe("plan:set", function()
     for i = 1, 4 do assert.same({1, 1, 1, 1}, z[i]:read()) end
   end)
 
-  it("in a callback is for the next run", function()
+  it("in a callback applies to the next run", function()
     local x, n = lze.buffer("int", 4), 0
     local plan
     plan = lze.graph "g":task("before", mod.add, 4, x, 1)

@@ -1,10 +1,10 @@
--- start_in_callback_spec.lua - a callback that could not start its plan had the
--- inputs of the next run put over what its own run had made of them.
+-- start_in_callback_spec.lua - if a callback tried in vain to start its plan,
+-- the inputs of the next run overwrote the results of the current run.
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
 
-it("a callback that may not start its plan changes nothing", function()
+it("a callback that cannot start its plan changes nothing", function()
   local mod, x = lze.load "kernels/spec.spv", lze.buffer("int", 4)
   local plan, errors = nil, {}
   plan = lze.graph "g":input(x, "every", {1, 1, 1, 1})

@@ -1,6 +1,6 @@
--- swaps_of_several_graphs_spec.lua - a buffer that changed places with one
--- buffer in a graph and with another in a graph in it did so with either, now
--- and then; only the swaps of one graph were looked at together.
+-- swaps_of_several_graphs_spec.lua - a buffer with one swap in a graph and
+-- another in a nested graph sometimes took part in either; only the swaps of
+-- one graph were checked together.
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
@@ -8,7 +8,7 @@ local expect = require "spec.support.expect"
 
 local mod = lze.load "kernels/spec.spv"
 
-describe("swaps of a graph and of those in it", function()
+describe("swaps of a graph and of its nested graphs", function()
   local x, a, b, c
 
   before_each(function()
@@ -25,7 +25,7 @@ describe("swaps of a graph and of those in it", function()
     return g:task("again", inner):compile()
   end
 
-  it("are refused where a buffer is in two", function()
+  it("are refused if a buffer is in two of them", function()
     for _, wrong in ipairs {
       {{b, c}, {a, b}}, {{c, b}, {b, a}}, {{b, c}, {a, c}},
       {{a:view(4, 4), b:view(4, 4)}, {a, b}}, {{a, c}, {x:view(2, 5), c}},

@@ -1,5 +1,5 @@
 -- table_of_any_length_spec.lua - a table whose __len is huge was read until
--- memory ran out, before its length was compared with what fits.
+-- memory ran out, before its length was compared with the limit.
 -- SPDX-License-Identifier: MIT
 
 local expect = require "spec.support.expect"
@@ -16,16 +16,16 @@ local function endless(n)
     end})
 end
 
-describe("a table that says it is huge", function()
+describe("a table with __len", function()
   for _, n in ipairs {1 << 50, math.maxinteger} do
-    it("is not a buffer: " .. n, function()
+    it("is refused by lze.buffer if it is huge: " .. n, function()
       local t = endless(n)
       assert.matches("its length is " .. n .. "; %d+ float fit the device",
         expect.misuse(function() lze.buffer("float", t) end))
       assert.equal(0, reads)
     end)
 
-    it("is not written: " .. n, function()
+    it("is refused by x:write if it is huge: " .. n, function()
       local x, t = lze.buffer("float", {1, 2, 3}), endless(n)
       assert.matches("write", expect.misuse(function() x:write(t, 2) end))
       assert.equal(0, reads)
@@ -33,7 +33,7 @@ describe("a table that says it is huge", function()
     end)
   end
 
-  it("is read where it fits, also if it collects", function()
+  it("is read if it fits, even if that collects garbage", function()
     local t = setmetatable({}, {__len = function() return 3 end,
       __index = function(_, i) collectgarbage() return i * 2 end})
     assert.same({2, 4, 6}, lze.buffer("int", t):read())

@@ -1,14 +1,14 @@
 -- table_with_far_index_spec.lua - a table's highest index is not a count.
 -- SPDX-License-Identifier: MIT
 --
--- The bytes of so many elements overflowed to none, and the first element was
--- then written beyond the memory that they were packed into.
+-- The size of that many elements overflowed to 0, and the first element was
+-- then written past the memory that they were packed into.
 
 local expect = require "spec.support.expect"
 local lze = require "lze"
 
 describe("a table whose highest index is far away", function()
-  it("has a hole, which is named", function()
+  it("is refused with the index of its first hole", function()
     local message = "(index 2: float expected, got nil)"
     for _, far in ipairs {4, 1 << 20, 1 << 62, math.maxinteger} do
       assert.equal("bad argument #2 to 'buffer' " .. message,
@@ -20,11 +20,11 @@ describe("a table whose highest index is far away", function()
     end
   end)
 
-  it("is seen wherever the table keeps its elements", function()
+  it("is found wherever the table stores its elements", function()
     for n = 1, 40 do
       local t = {}
       for i = 1, 64 do t["key " .. i] = true end
-      for i = 1, 64 do t["key " .. i] = nil end -- room where no array is
+      for i = 1, 64 do t["key " .. i] = nil end -- room outside the array
       for i = 1, n do t[i] = i end
       assert.equal(n, #lze.buffer("int", t))
       t[n + 3] = 1
@@ -36,7 +36,7 @@ describe("a table whose highest index is far away", function()
     end
   end)
 
-  it("does not keep an error of a debug hook to itself", function()
+  it("lets an error of a debug hook through", function()
     local x = lze.buffer("float", 8)
     local write, t = x.write, {1, 2, 3, 4}
     debug.sethook(function()
@@ -47,7 +47,7 @@ describe("a table whose highest index is far away", function()
     end, "c")
     local ok, err = pcall(write, x, t)
     debug.sethook()
-    -- Where the call is guarded, no hook comes in the middle of it.
+    -- If the call is guarded, no hook runs during it.
     if ok then
       assert.same({1, 2, 3, 4}, x:read(1, 4))
     else

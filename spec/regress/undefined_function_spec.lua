@@ -1,11 +1,11 @@
--- undefined_function_spec.lua - a kernel that calls what nothing defines does
--- no harm to the others of its module.
+-- undefined_function_spec.lua - a kernel that calls an undefined function does
+-- no harm to the other kernels of its module.
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
 local driver_calls = require "spec.support.driver_calls"
 
-describe("a function that nothing defines", function()
+describe("an undefined function", function()
   local source = [[
     int other(int); int more(int);
     int between(int i) { return i > 3 ? more(i) : between(i + 1); }
@@ -14,7 +14,7 @@ describe("a function that nothing defines", function()
     kernel void reaches(global int *x) { x[0] = between(1); }
     kernel void fine(global int *x) { x[0] = twice(21); }]]
 
-  it("is named when the module is made, and by the kernel", function()
+  it("is named when the module is created, and by the kernel", function()
     local mod = lze.compile(source)
     table.sort(mod.warnings)
     assert.same({"kernel calls calls other, which is not defined",
@@ -25,7 +25,7 @@ describe("a function that nothing defines", function()
     assert.same({"calls", "reaches", "fine"}, mod:kernels())
   end)
 
-  it("leaves the other kernels as they are, from the cache too", function()
+  it("does not affect the other kernels, even from the cache", function()
     for _ = 1, 2 do
       local mod, x = lze.compile(source), lze.buffer("int", 1)
       mod.fine(1, x)
@@ -36,7 +36,7 @@ describe("a function that nothing defines", function()
   end)
 
   it("is looked for once, not in each process", function()
-    local new = os.time() % 1000000 -- to any cache
+    local new = os.time() % 1000000 -- not in any cache
     local program = ([[
       local lze = require "lze"
       local mod, x = lze.compile [=[%s]=], lze.buffer("int", 1)
@@ -46,12 +46,12 @@ describe("a function that nothing defines", function()
     local function builds(rules)
       return driver_calls(program, rules).zeModuleCreate
     end
-    -- Without a word of why, the build may have been ended by anything.
+    -- Without a log, the build may have failed for any reason.
     assert.equal(2, builds "fail zeModuleBuildLogGetString 0 0x78000001")
     assert.same({2, 1}, {builds(), builds()})
   end)
 
-  it("is an error where no kernel can do without", function()
+  it("is an error if no kernel works without it", function()
     local ok, err = pcall(lze.compile,
       "int other(int); kernel void f(global int *x) { x[0] = other(1); }")
     assert.same({false, "ERROR_MODULE_LINK_FAILURE", "zeModuleCreate"},
@@ -60,8 +60,8 @@ describe("a function that nothing defines", function()
   end)
 end)
 
-describe("what PoCL writes to its cache and cannot read", function()
-  it("is an error, and not the host's end", function()
+describe("a cache entry that PoCL writes and cannot read", function()
+  it("causes an error and does not end the process", function()
     local name = "_Z25_cl_async_work_group_copyPU7CLlocaliPU8CLglobalKim" ..
       "9ocl_event"
     local ok, err = pcall(function()

@@ -1,5 +1,5 @@
--- values_across_barriers_spec.lua - PoCL has on the stack of a thread what the
--- work-items of a group keep across a barrier: it once overflowed.
+-- values_across_barriers_spec.lua - PoCL stores the values that a group keeps
+-- across a barrier on the stack of a thread, which once overflowed.
 -- SPDX-License-Identifier: MIT
 
 local process = require "spec.support.process"
@@ -29,7 +29,7 @@ local script = [[
   print "done"]]
 
 describe("a group that keeps values across a barrier", function()
-  it("fits on the stack of a thread, however large it is", function()
+  it("fits on the stack of a thread at any group size", function()
     for _, case in ipairs {{150, "ulimit -s 4096"}, {60, "ulimit -s 1024"}} do
       assert.equal("done\n", process.output(script:format(case[1]),
         {before = case[2], seconds = 120}))

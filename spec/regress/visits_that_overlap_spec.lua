@@ -1,12 +1,12 @@
--- visits_that_overlap_spec.lua - two arguments of a task on another device that
--- share memory, and of which it writes one, were brought to two places there:
--- the one taken back last undid what was written to the other.
+-- visits_that_overlap_spec.lua - two arguments of a task on another device
+-- share memory, and the task writes one of them.  They were copied to two
+-- places there, and the one copied back last undid the write to the other.
 -- SPDX-License-Identifier: MIT
 
 local process = require "spec.support.process"
 
 describe("arguments that overlap, for a task on another device", function()
-  it("are refused where one of them is written", function()
+  it("are refused if one of them is written", function()
     local said = process.output([[
       local lze = require "lze"
       local m = lze.compile(

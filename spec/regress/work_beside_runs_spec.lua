@@ -1,11 +1,11 @@
--- work_beside_runs_spec.lua - runs of plans and work beside them wait for each
--- other where they touch the same bytes.
+-- work_beside_runs_spec.lua - runs of plans and other work wait for each other
+-- if they access the same bytes.
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
 
 describe("a run of a plan", function()
-  local slow -- writes what it was not too quick for
+  local slow -- writes n after a long loop
 
   setup(function()
     slow = lze.compile([[
@@ -16,7 +16,7 @@ describe("a run of a plan", function()
       }]]).slow
   end)
 
-  it("that is begun at once waits for other work on its buffers", function()
+  it("that starts immediately waits for other work on its buffers", function()
     local x, y = lze.buffer("int", 16), lze.buffer("int", 16)
     local plan = lze.graph():copy("y", y, x):compile()
     for i = 1, 3 do
@@ -27,7 +27,7 @@ describe("a run of a plan", function()
     end
   end)
 
-  it("is waited for where it writes what was swapped", function()
+  it("is waited for if it writes to a swapped buffer", function()
     local x = lze.buffer("int", 64)
     local a, b = x:view(1, 16), x:view(49, 64)
     local plan = lze.graph():task("slow", slow, 16, a, 42):swap(a, b):compile()

@@ -1,8 +1,9 @@
--- A zero within the name of a type cut it there: "int\0x" was taken for "int".
+-- zero_in_name_spec.lua - a zero byte truncated the name of a type: "int\0x"
+-- was accepted as "int".
 local lze = require "lze"
 
 describe("the name of a type", function()
-  it("has no zero within it", function()
+  it("may not contain a zero byte", function()
     for _, name in ipairs {"int\0x", "float4\0", "\0float"} do
       local ok, message = pcall(lze.buffer, name, 4)
       assert.is_false(ok)
@@ -10,8 +11,8 @@ describe("the name of a type", function()
     end
   end)
 
-  it("may be NumPy's where OpenCL C has no vector of that name", function()
-    -- But int8 and float16, say, are OpenCL's vectors.
+  it("may be NumPy's if OpenCL C has no vector of that name", function()
+    -- For example, int8 and float16 are vectors in OpenCL.
     for alias, name in pairs {int32 = "int", uint32 = "uint", int64 = "long",
       uint64 = "ulong", float32 = "float", float64 = "double"} do
       assert.equal(name, lze.buffer(alias, 1).type)
@@ -19,7 +20,7 @@ describe("the name of a type", function()
   end)
 end)
 
-describe("a zero", function()
+describe("a zero byte", function()
   local saxpy = lze.load("saxpy")
   local x = lze.buffer("float", 1)
   local refused = {
@@ -45,7 +46,7 @@ describe("a zero", function()
     refused[name] = function() lze.compile(source, options) end
   end
   for name, call in pairs(refused) do
-    it("cuts nothing off: " .. name, function()
+    it("is refused in " .. name, function()
       assert.is_false((pcall(call)))
     end)
   end

@@ -1,9 +1,9 @@
--- array_model.lua - arrays in plain Lua, evaluated at once: what specs compare
--- arrays with.
+-- array_model.lua - arrays in plain Lua, evaluated at once; specs compare
+-- arrays with them.
 -- SPDX-License-Identifier: MIT
 --
 -- A model is {type =, shape =, strides =, offset =, data =, mask =}; views
--- share their data.  Offsets count from 1, strides in elements.
+-- share their data.  Offsets count from 1; strides are in elements.
 
 local model = {}
 
@@ -17,7 +17,8 @@ function model.is_unsigned(kind) return kind:sub(1, 1) == "u" end
 
 local function single(v) return (string.unpack("<f", string.pack("<f", v))) end
 
--- A real rounded to so many bits, ties to even, and the exponents that fit.
+-- Returns a real rounded to `bits` bits, ties to even, and to the exponents
+-- `low` to `high`.
 local function few_bits(v, bits, low, high)
   v = single(v)
   if v ~= v or v == 0 or v - v ~= 0 then return v end
@@ -34,14 +35,14 @@ local function few_bits(v, bits, low, high)
   return r
 end
 
--- The real that an element of ulong is; reads give those from 2^63 on as
+-- Returns an element of ulong as a real.  Reads return values from 2^63 on as
 -- negative integers.
 local function real_of(v)
   return v >= 0 and v + 0.0 or (v >> 1 | v & 1) * 2.0
 end
 
--- What an element of a type holds after v is stored into it, which was an
--- element of the type `from`.
+-- Returns the value of an element of type `kind` after v, an element of type
+-- `from`, is stored into it.
 function model.round(kind, v, from)
   local n = widths[kind]
   if from == "ulong" and not n then v = real_of(v) end
@@ -61,15 +62,14 @@ function model.round(kind, v, from)
   return few_bits(v, mantissas.bfloat16, -126, 127)
 end
 
--- What an element of a type becomes where :to converts v to it: a real that
--- goes into an integer is cut off.
+-- Returns the result of :to for v: a real that becomes an integer is truncated.
 function model.cut(kind, v)
   if not reals[kind] and math.type(v) == "float" then v = math.tointeger(
     v < 0 and math.ceil(v) or math.floor(v)) end
   return model.round(kind, v)
 end
 
--- The type of a result of two; nil where there is none.
+-- Returns the type of a result of two types, or nil if they cannot be mixed.
 function model.promote(a, b)
   if a == b then return a end
   local ra, rb = reals[a], reals[b]
@@ -84,7 +84,7 @@ function model.promote(a, b)
   return ({[16] = "short", [32] = "int", [64] = "long"})[wide]
 end
 
--- With a number, which is weak.
+-- Returns the type of a result with a number, whose type is weak.
 function model.promote_number(a, v)
   if reals[a] or math.type(v) == "integer" then return a end
   return "float"
@@ -110,8 +110,8 @@ function model.new(kind, shape, data)
     offset = 1, data = data}
 end
 
--- Call f(place, index) for each element, in row-major order; the index is one
--- table, changed.
+-- Call f(place, index) for each element, in row-major order.  All calls get the
+-- same table `index`, changed.
 function model.each(m, f)
   local rank, index = #m.shape, {}
   for d = 1, rank do
@@ -134,14 +134,14 @@ function model.each(m, f)
   end
 end
 
--- The elements, flat.
+-- Returns the elements as a flat list.
 function model.read(m)
   local t = {}
   model.each(m, function(place) t[#t + 1] = m.data[place] end)
   return t
 end
 
--- The shape of two together, or nil.
+-- Returns the common shape of two shapes, or nil.
 function model.broadcast(a, b)
   local shape, rank = {}, math.max(#a, #b)
   for d = 1, rank do
@@ -152,7 +152,7 @@ function model.broadcast(a, b)
   return shape
 end
 
--- A view of that larger shape.
+-- Returns a view of a larger shape.
 function model.expand(m, shape)
   local strides, skip = {}, #shape - #m.shape
   for d = 1, #shape do
@@ -164,7 +164,7 @@ function model.expand(m, shape)
     offset = m.offset, data = m.data}
 end
 
--- A view with other dimensions: order[d] is where d was.
+-- Returns a view with permuted dimensions: dimension d was dimension order[d].
 function model.permute(m, order)
   local v = {type = m.type, mask = m.mask, shape = {}, strides = {},
     offset = m.offset, data = m.data}
@@ -174,7 +174,7 @@ function model.permute(m, order)
   return v
 end
 
--- A view by an index table: numbers and {first, last, step}, inside.
+-- Returns a view by an index table: numbers and {first, last, step}, all valid.
 function model.index(m, list)
   local v = {type = m.type, mask = m.mask, shape = {}, strides = {},
     offset = m.offset, data = m.data}
@@ -195,8 +195,8 @@ function model.index(m, list)
   return v
 end
 
--- The order of ulong is that of long with the highest bit changed: f as a
--- function of what such a list, or such numbers, are then.
+-- Returns f of lists or numbers with the highest bit changed, and the function
+-- that changes it: ulong is ordered as long is with that bit changed.
 function model.flipped(f)
   local function flip(v, ...)
     if type(v) == "table" then
@@ -209,7 +209,8 @@ function model.flipped(f)
   return function(...) return f(flip(...)) end, flip
 end
 
--- Quotient and remainder of elements of ulong, bit by bit; 0 by zero.
+-- Returns quotient and remainder of elements of ulong, bit by bit; both are 0
+-- for a division by zero.
 function model.divide(x, y)
   local q, r = 0, 0
   if y == 0 then return 0, 0 end
@@ -221,14 +222,14 @@ function model.divide(x, y)
   return q, r
 end
 
--- A list of elements of ulong as reals.
+-- Returns a list of elements of ulong as reals.
 function model.reals(list)
   local t = {}
   for i, v in ipairs(list) do t[i] = real_of(v) end
   return t
 end
 
--- f of the elements of models of one shape, as a new model.
+-- Returns a new model with f of the elements of models of one shape.
 function model.map(kind, f, ...)
   local first, lists, out = ..., {}, {}
   for i, m in ipairs {...} do lists[i] = model.read(m) end
@@ -249,7 +250,7 @@ function model.write(m, from)
   end)
 end
 
--- f(list) -> value over dimension d, or all of it where d is nil.
+-- Reduce dimension d, or the whole model if d is nil, by f(list) -> value.
 function model.reduce(m, kind, f, d, keep)
   if not d then
     return model.new(kind, {}, {model.round(kind, f(model.read(m)))})
@@ -271,7 +272,7 @@ function model.reduce(m, kind, f, d, keep)
   return model.new(kind, keep and kept or shape, out)
 end
 
--- f(list) -> list over dimension d.
+-- Scan dimension d by f(list) -> list.
 function model.scan(m, kind, f, d)
   local order, back = {}, {}
   for k = 1, #m.shape do if k ~= d then order[#order + 1] = k end end

@@ -1,17 +1,16 @@
 /*
- * cl_gpu.c - an OpenCL that is PoCL's, whose devices say that they are NVIDIA's
- * GPUs.
+ * cl_gpu.c - PoCL's OpenCL with devices that claim to be NVIDIA GPUs.
  * SPDX-License-Identifier: MIT
  *
- * It stands for PoCL's CUDA device, of which the driver has to know more than
- * OpenCL tells: OCL_ICD_VENDORS names this library in place of PoCL's own.
- * It ends the process where the last reference to a queue is released, or SVM
- * memory is filled with a pattern of eight bytes or more, as that device may.
- * It counts the queues that are made in lze_gpu_queues, the kernels that queues
- * with timestamps are given in lze_gpu_timed, and the references to events of
- * kernels in lze_gpu_events.  The next kernel that has an event, behind
- * lze_gpu_fails being set, is said to have failed.  Its clock is 1000 s behind,
- * and like Intel's OpenCL for CPUs it does not say when markers were queued.
+ * It simulates PoCL's CUDA device, about which the driver needs to know more
+ * than OpenCL reports.  OCL_ICD_VENDORS names this library instead of PoCL.
+ * It aborts if the last reference to a queue is released, or if SVM memory is
+ * filled with a pattern of eight bytes or more, as that device may.
+ * It counts created queues in lze_gpu_queues, kernels on queues with timestamps
+ * in lze_gpu_timed, and references to kernel events in lze_gpu_events.  After
+ * lze_gpu_fails is set, the next kernel with an event is reported as failed.
+ * Its clock is 1000 s behind and, like Intel's OpenCL for CPUs, it does not
+ * report when markers were queued.
  */
 #define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl_icd.h>
@@ -96,7 +95,7 @@ static cl_int CL_API_CALL kernel_enqueue(cl_command_queue queue,
   if (error == CL_SUCCESS && event != NULL && lze_gpu_fails != 0) {
     lze_gpu_fails = 0;
     failing = *event;
-    real.clRetainEvent(failing); /* no other is to be taken for it */
+    real.clRetainEvent(failing); /* no other event may get its handle */
   }
   return error;
 }
@@ -143,8 +142,8 @@ static cl_int CL_API_CALL event_time(cl_event event, cl_profiling_info name,
 
 static cl_int (*platforms_get)(cl_uint, cl_platform_id *, cl_uint *);
 
-/* Every object starts with the address of its functions; the driver takes
-   those of the platform for all. */
+/* Every object starts with the address of its functions; the driver uses the
+   platform's functions for all objects. */
 static cl_int CL_API_CALL platforms(cl_uint room, cl_platform_id *ids,
                                     cl_uint *count)
 {
@@ -170,7 +169,7 @@ static cl_int CL_API_CALL platforms(cl_uint room, cl_platform_id *ids,
 __attribute__((visibility("default"))) void *CL_API_CALL
 clGetExtensionFunctionAddress(const char *name)
 {
-  static void *pocl; /* it stays */
+  static void *pocl; /* never closed */
   if (pocl == NULL) pocl = dlopen("libpocl.so.2", RTLD_NOW | RTLD_LOCAL);
   void *(*find)(const char *);
   void *address = NULL;

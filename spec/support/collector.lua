@@ -1,7 +1,7 @@
--- collector.lua - how the collector works, set alike in Lua 5.4 and 5.5.
+-- collector.lua - sets the parameters of the collector in Lua 5.4 and 5.5.
 -- SPDX-License-Identifier: MIT
 --
--- A function with the arguments that collectgarbage has in 5.4:
+-- Returns a function with the arguments of collectgarbage in 5.4:
 --
 --   collector("incremental", pause, stepmul, stepsize)
 --   collector("generational", minor, major)
@@ -22,8 +22,8 @@ return function(mode, first, second, stepsize)
   set("pause", first)
   set("stepmul", second)
   if not stepsize then return end
-  -- No step of 5.5 is above some 2^18 bytes, but at speed 0 each is a whole
-  -- cycle; so is one of less than a word.
+  -- A step of 5.5 is at most about 2^18 bytes, but with stepmul 0 each step is
+  -- a whole cycle; so is a step of less than a word.
   if stepsize > 18 then set("stepmul", 0) end
   set("stepsize", 1 << math.max(stepsize, 5))
 end

@@ -1,11 +1,11 @@
--- driver_calls.lua - how often scripts call entry points of the driver.
+-- driver_calls.lua - counts a script's calls of the driver's entry points.
 -- SPDX-License-Identifier: MIT
 
 local process = require "spec.support.process"
 
--- Run a script with a driver that counts, under these rules of ze_fault.c, and
--- those that it writes into the file that ZE_FAULT_CONTROL names.  Returns the
--- number of calls by name, and for how many events its commands wait.
+-- Run a script with a driver that counts, under these rules of ze_fault.c and
+-- the rules that the script writes to the file $ZE_FAULT_CONTROL.  Returns the
+-- number of calls by name, and the number of events that its commands wait for.
 local function driver_calls(script, rules)
   local build = os.getenv "LZE_TEST_BUILD" or "build"
   local count, waits = {}, nil
@@ -16,7 +16,7 @@ local function driver_calls(script, rules)
       ZE_FAULT = rules or "",
       ZE_FAULT_CONTROL = dir .. "/rules",
       ZE_FAULT_REPORT = dir .. "/report",
-      -- The layer's own calls would be counted, too.
+      -- The layer's own calls would be counted too.
       ZE_ENABLE_VALIDATION_LAYER = false,
     }})
     for line in io.lines(dir .. "/report") do

@@ -1,13 +1,13 @@
--- everything.lua - a script that touches every public function of lze.
+-- everything.lua - a script that uses every public function of lze.
 -- SPDX-License-Identifier: MIT
 --
--- What the sweeps run: `everything(step)` calls step(name, f) for each part,
--- and step calls f in whatever way it likes.  A part neither needs another
--- nor is disturbed when one fails; each asserts its results.
+-- The sweeps run it: `everything(step)` calls step(name, f) for each part, and
+-- step calls f in any way.  A part does not need another part and is not
+-- disturbed if one fails.  Each part asserts its results.
 
 local lze = require "lze"
 
--- What is done at once, but waited for, is done within this time.
+-- Seconds within which all work that is waited for must finish.
 local limit = 60
 
 local function bytes_of(path)
@@ -17,7 +17,7 @@ end
 
 local spv = bytes_of "kernels/spec.spv"
 
--- The module that the parts share, made again when it could not be or is gone.
+-- The module that the parts share, created again if it is missing or closed.
 local shared
 local function spec()
   if not shared or tostring(shared):find "closed" then
@@ -263,7 +263,7 @@ part("arrays", function()
   assert(x[2][1] == 3 and #x == 2 and tostring(x) and lze.type(x) == "array")
 end)
 
--- Where a write fails, what was to be computed before it still is.
+-- If a write fails, expressions that need the old elements are still computed.
 part("writes of what expressions read", function()
   local A = lze.array
   local x = A("float", {1, 2, 3})
@@ -339,7 +339,7 @@ part("kernels in Lua", function()
   end
   assert(w.atomic_compare_exchange(x, 2, 0, 1) == 6)
   assert(w.random(1, 2) and w.fma(1, 2, 3) == 5)
-  -- It writes to the standard output, which is somebody else's here.
+  -- It would write to the standard output, which has another use here.
   assert(not pcall(w.print, setmetatable({}, {__tostring = error})))
   for _, name in ipairs {"global_id", "local_id", "group_id", "global_size",
                          "local_size", "num_groups", "barrier", "local_array",
@@ -399,8 +399,8 @@ part("arguments", function()
   assert(eights[16] == 7)
 end)
 
--- A queue of each sort does the same work, twice, so that what it has made it
--- also uses again.
+-- Every sort of queue does the same work, twice, so that it also reuses what it
+-- has created.
 local function work(q)
   local m = spec()
   local x, y = lze.buffer("int", 64), lze.buffer("int", 64)
@@ -513,14 +513,14 @@ part("native objects", function()
   local seen <close> = lze.wrap {event = ev.handle, device = dev}
   spec().add({2, after = seen, signal = seen}, y, 1)
   assert(q:signal(seen):wait(limit) and seen:wait(limit))
-  assert(seen:done() or seen:done()) -- a driver may fail to say so once
+  assert(seen:done() or seen:done()) -- a driver may fail to report it once
   same({5, 5, 4}, x:read())
   local list <close> = lze.wrap {queue = q.handle, device = dev}
   assert(list:fill(y, 6):wait(limit))
   same({6, 6, 4}, x:read())
 end)
 
-local unused -- a token that could not be used, as there was no memory
+local unused -- a token that could not be imported for lack of memory
 
 part("export and import", function()
   if unused then lze.import(unused):close() end
@@ -543,7 +543,7 @@ part("export to another process", function()
   if not can and token.code == "ERROR_UNSUPPORTED_FEATURE" then return end
   if not can then error(token, 0) end
   assert(token:match "^lze%-%x+$")
-  local ok, e = pcall(lze.import, token) -- which this one is not
+  local ok, e = pcall(lze.import, token) -- only for another process
   assert(not ok and tostring(e):find "of this process", e)
   x:fill(3)
   same({3, 3}, x:read())
@@ -642,8 +642,8 @@ part("task graphs on several queues", function()
   same(filled(64, 18), x[6]:read())
 end)
 
--- Only where there is another: its memory is brought to the task by way of the
--- host, and taken back.
+-- Only if there is another device: its memory is copied to the task through
+-- host memory, and copied back.
 part("memory of another device", function()
   local first, second = table.unpack(lze.devices())
   if not second then return end
@@ -750,7 +750,7 @@ return function(step)
   for _, p in ipairs(parts) do
     step(p.name, function()
       p.run()
-      -- What went wrong on a device is told here at the latest.
+      -- A failure on a device is raised here at the latest.
       assert(lze.wait(limit))
     end)
   end

@@ -1,10 +1,10 @@
--- expect.lua - what the specs ask of errors.
+-- expect.lua - checks of errors in specs.
 -- SPDX-License-Identifier: MIT
 
 local expect = {}
 
--- The message of the misuse that f commits, without the position, which must
--- be a line of a spec.
+-- Returns the message of the misuse error of f, without the position, which
+-- must be a line of a spec.
 function expect.misuse(f)
   local ok, err = pcall(f)
   if ok then error("nothing was raised", 2) end
@@ -16,7 +16,7 @@ function expect.misuse(f)
   return message
 end
 
--- The error object that f raises.
+-- Returns the error object that f raises.
 function expect.failure(f)
   local ok, err = pcall(f)
   if ok then error("nothing was raised", 2) end

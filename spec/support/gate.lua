@@ -1,4 +1,4 @@
--- gate.lua - commands that are held up until they may go on.
+-- gate.lua - an event that blocks commands until it is signalled.
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
@@ -6,8 +6,8 @@ local lze = require "lze"
 local native = assert(package.loadlib(
   os.getenv "LZE_TEST_BUILD" .. "/spec/native.so", "luaopen_native"))()
 
--- f gets a device of a context of its own, an event of the host's to wait for,
--- and a function that signals it.
+-- Call f with a device in a separate context, a host event to wait for, and a
+-- function that signals the event.
 local function gated(f)
   local dev = lze.device()
   local context = native.context(dev.driver.handle)

@@ -1,8 +1,8 @@
--- helper.lua - what every run of the suite sets first.
+-- helper.lua - settings for every run of the suite.
 -- SPDX-License-Identifier: MIT
 --
--- LZE_TEST_GC=incremental or generational makes the collector run all the
--- time in that mode, so that what is not kept alive dies at once.
+-- LZE_TEST_GC=incremental or generational makes the collector run all the time
+-- in that mode, so that unreferenced objects are collected at once.
 
 local mode = os.getenv "LZE_TEST_GC"
 if mode == "incremental" then

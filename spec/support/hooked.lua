@@ -4,9 +4,10 @@
 local assert = require "luassert"
 local sethook, pcall = debug.sethook, pcall -- busted looks up globals
 
--- Call f again and again, with an error from a hook at its first instruction of
--- Lua, its second and so on, until one call goes through. The errors, a string
--- and a table, must be what comes out. Returns how many calls that took.
+-- Call f again and again, with an error from a hook at its first Lua
+-- instruction, its second and so on, until a call succeeds.  Each call must
+-- raise the error of the hook, a string or a table.  Returns the number of
+-- calls.
 return function(f)
   local times
   for _, raised in ipairs {"mine", {where = "here"}} do

@@ -6,8 +6,8 @@
  *   host -                         runs the script on its standard input
  *   host --script FILE [ARGUMENT]...   runs that script
  *
- * It exists to be linked with the sanitizers, which Lua's own program is not,
- * so that nothing need be preloaded: what PoCL starts would inherit that.
+ * It can be linked with the sanitizers, unlike Lua's own program, so nothing
+ * must be preloaded: programs that PoCL starts would inherit the preloading.
  */
 #include <lua.h>
 #include <lauxlib.h>
@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The message with a traceback, as lua.c shows it. */
+/* Return the message with a traceback, as lua.c shows it. */
 static int host_explain(lua_State *L) {
   luaL_traceback(L, L, luaL_tolstring(L, 1, NULL), 1);
   return 1;
@@ -30,7 +30,7 @@ int main(int argc, char **argv) {
     return EXIT_FAILURE;
   }
   luaL_openlibs(L);
-  /* As lua.c does it: the script is argument 0. */
+  /* As in lua.c, the script is argument 0. */
   int script = argc > 2 && strcmp(argv[1], "--script") == 0 ? 2 : 0;
   lua_createtable(L, argc, 1 + script);
   for (int i = 0; i < argc; i++) {

@@ -1,15 +1,14 @@
--- hostile.lua - finalisers and hooks that work against the call they come in.
+-- hostile.lua - finalisers and hooks that work against the call they interrupt.
 -- SPDX-License-Identifier: MIT
 --
---   LUA SCRIPT: require "spec.support.hostile" (kind, where)
+--   LUA SCRIPT: require "spec.support.hostile" (KIND, PLACE)
 --
--- Everything is done (spec.support.everything), with each function and method
--- of lze wrapped: before it is called, finalisers ("gc") or hooks (the letters
--- of debug.sethook, "i" for each instruction) become due that close, change and
--- drop what it is called with.  They act where it is said: "inside" a function
--- that is guarded only, or "anywhere".  Prints how often a function was called,
--- how many acts there were, and how many parts failed for what they closed;
--- other failures are errors.
+-- Runs spec.support.everything with each function and method of lze wrapped.
+-- Before a call, finalisers (KIND is "gc") or hooks (KIND has the letters of
+-- debug.sethook, "i" for each instruction) become due that close, change and
+-- drop the arguments of the call.  They act only "inside" guarded functions, or
+-- "anywhere".  Returns the numbers of guarded functions, of acts inside them
+-- and of all acts.  A part that fails without an act is an error.
 
 local lze = require "lze"
 
@@ -22,7 +21,7 @@ local skipped = 0          -- events before the next act
 local arguments            -- of the call in progress
 local armed = false
 
--- What a guarded function calls in its guard, or nil.
+-- Returns the function that a guarded function calls in its guard, or nil.
 local function guarded(f)
   if type(f) ~= "function" or getinfo(f, "S").what ~= "C" then return end
   local _, inner = getupvalue(f, 1)
@@ -49,7 +48,7 @@ local changes = {
   queue = function(v) return v:barrier() end,
 }
 
--- One of several things, each in its turn, to each of the arguments.
+-- Do one of several things, each in its turn, to each of the arguments.
 local function act()
   if not arguments then return end
   if skipped > 0 then
@@ -109,7 +108,7 @@ local function wrapped(f)
   end
   return function(...)
     calls = calls + 1
-    -- By an act, or by lze's own Lua, which gives what nobody else holds.
+    -- Called by an act, or by lze's Lua code, whose arguments nothing holds.
     local caller = getinfo(2, "S")
     if armed or caller and caller.source:find "^=?lze " then return f(...) end
     arguments = table.pack(...)
@@ -128,7 +127,7 @@ end
 
 return function(a_kind, a_where)
   kind, where = a_kind, a_where
-  -- Finalisers come at once.
+  -- Finalisers run at once.
   require "spec.support.collector" ("incremental", 10, 1000, 1)
   local everything = require "spec.support.everything"
   local registry = debug.getregistry()
@@ -141,8 +140,8 @@ return function(a_kind, a_where)
     end
   end
   assert(#metatables >= 13, #metatables)
-  -- The one asks for nothing; the other reads the whole manual, in Lua, which
-  -- takes minutes with a hook at each instruction.
+  -- lze.type needs nothing from its argument; lze.help reads the whole manual,
+  -- in Lua, which takes minutes with a hook at each instruction.
   local type_of, help = lze.type, lze.help
   for _, t in ipairs(metatables) do
     local _

@@ -1,8 +1,8 @@
--- interrupted.lua - calls that a debug hook ends in the middle of a wait.
+-- interrupted.lua - calls that a debug hook interrupts during a wait.
 -- SPDX-License-Identifier: MIT
 
--- Call f with what follows it until a hook raises an error in it; before, if it
--- is not nil, is called in that hook.
+-- Call f(...), in which a hook raises an error.  The hook first calls `before`
+-- unless it is nil.
 return function(before, f, ...)
   local calls = 0
   debug.sethook(function()

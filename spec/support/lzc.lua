@@ -1,15 +1,16 @@
--- lzc.lua - the compiler of Lua functions by itself, and kernels made by it.
+-- lzc.lua - the compiler of Lua functions alone, and kernels compiled by it.
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
 local build = assert(os.getenv "LZE_TEST_BUILD")
 local lzc = assert(package.loadlib(build .. "/spec/lzc.so", "luaopen_lzc"))()
 
--- The device's kernel of `f`, in a call that adds what f captures.
+-- Returns a function that launches the kernel of `f` and adds the values that f
+-- captures.
 function lzc.kernel(f, types, options)
   local spirv, hidden = lzc.compile(f, types, options)
   assert(spirv, hidden)
-  -- The validator does not know that OpenCL has an extension for these.
+  -- The validator does not allow OpenCL's extension for 64-bit atomics.
   local sound, why = lze.spirv.validate(spirv)
   assert(sound or why:find "Int64Atomics", why)
   local k = lze.module(spirv).k
@@ -19,7 +20,7 @@ function lzc.kernel(f, types, options)
     local arguments = {...}
     local n = #types - indices
     for _, h in ipairs(hidden) do
-      if h.kind ~= "length" then        -- those lze finds by itself
+      if h.kind ~= "length" then        -- lze finds lengths by itself
         local value
         for u = 1, 255 do
           local at, v = debug.getupvalue(f, u)

@@ -1,13 +1,13 @@
 /*
- * lzc_lua.c - a Lua module with the compiler of Lua functions by itself.
+ * lzc_lua.c - a Lua module with only the compiler of Lua functions.
  * SPDX-License-Identifier: MIT
  *
  *   lzc.compile(f, {"id", "const double*", "long"} [, options])
  *     -> SPIR-V, hidden arguments | nil, findings
- *   lzc.work: a function each for what lze.work has, known by identity.
+ *   lzc.work: a function for each one of lze.work, recognised by identity.
  *
  * Arguments: "id" an index, "T*" and "const T*" buffers, "integer" and "real"
- * Lua's numbers, T a declared scalar.  Options: real, int32, fp64 (true).
+ * Lua numbers, T a declared scalar.  Options: real, int32, fp64 (true).
  */
 #include <lauxlib.h>
 #include <lua.h>
@@ -19,8 +19,8 @@
 
 __attribute__((visibility("default"))) int luaopen_lzc(lua_State *L);
 
-/* In upvalue 1: what a function value is as a builtin.  Index KEPT holds
-   functions by identity and the chunks made of them. */
+/* Upvalue 1 maps function values to builtins.  The table at index KEPT holds
+   functions by identity and the chunks dumped from them. */
 enum { FUNCTION = 1, KEPT = 4 };
 
 static const char *chunk(lua_State *L, int function, size_t *size) {

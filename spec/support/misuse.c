@@ -2,8 +2,8 @@
  * misuse.c - a program whose mistakes the loader's checkers must find.
  * SPDX-License-Identifier: MIT
  *
- * It destroys an event pool twice and its context never.  It ends with 0 where
- * the second time was refused and an immediate list was not.
+ * It destroys an event pool twice and never destroys its context.  It returns 0
+ * if the second destruction was refused and an immediate list was not refused.
  */
 #include <level_zero/ze_api.h>
 

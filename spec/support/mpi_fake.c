@@ -1,21 +1,21 @@
 /*
- * mpi_fake.c - a library of MPI for one rank, whose calls fail or take long.
+ * mpi_fake.c - an MPI library for one rank, whose calls fail or take long.
  * SPDX-License-Identifier: MIT
  *
- * It has the ABI of MPI 5 and is mpi/lze_mpi_self.c behind its names; LZE_MPI
- * names it.  The file named by MPI_FAKE_CONTROL says what it does, in one line,
- * and may be changed while it is used, which starts the counting again:
+ * It has the ABI of MPI 5 and wraps mpi/lze_mpi_self.c; LZE_MPI names it.  The
+ * file named by MPI_FAKE_CONTROL controls it with one line.  The line may be
+ * changed while the library is used, which starts the counting again:
  *   N fail K      the K-th call from now on fails, once
- *   N break K     and so do all from there on
- *   N delay K     each request is done at the K-th look, until one is cancelled
- *   N halve K     of the K-th message half is sent
+ *   N break K     the K-th call and all later calls fail
+ *   N delay K     each request is done at the K-th test, until one is cancelled
+ *   N halve K     only half of the K-th message is sent
  *   N apart 0     this rank belongs to no grid
- *   N end 0       MPI has been ended: a call ends the process
- * with a number N that no line before has had.  With MPI_FAKE_GPU=1 it says
- * that it can use memory of devices; with MPI_FAKE_HOST="LEVEL FIRST" that the
- * program has begun it for threads of this level, on this one or not.  At its
- * end it says how many requests are still under way and, with
- * MPI_FAKE_COMMUNICATORS=1, how many communicators have not been freed.
+ *   N end 0       MPI has been finalised: a call ends the process
+ * N is a number that no earlier line has had.  With MPI_FAKE_GPU=1 it reports
+ * that it can use device memory; with MPI_FAKE_HOST="LEVEL FIRST", that the
+ * program has initialised it for threads of this level, on this thread or not.
+ * At its end it prints the number of pending requests and, with
+ * MPI_FAKE_COMMUNICATORS=1, the number of communicators not freed.
  */
 #include "../../mpi/lze_mpi_self.c"
 
@@ -61,13 +61,13 @@ static bool fails(void) {
   return calls == fail_at || (break_at > 0 && calls >= break_at);
 }
 
-/* Count a request that a call has made. */
+/* Count a request that a call has created. */
 static int made(int error, const mpi_Handle *request) {
   if (error == 0 && *request != REQUEST_NULL) under_way++;
   return error;
 }
 
-/* Count a communicator that a call has made. */
+/* Count a communicator that a call has created. */
 static int made_comm(int error, const mpi_Handle *comm) {
   if (error == 0 && *comm != COMM_NULL) communicators++;
   return error;
@@ -81,7 +81,7 @@ static int made_comm(int error, const mpi_Handle *comm) {
   API int MPI_##name parameters {                                              \
     return fails() ? ERR_INTERN : self_##name arguments;                       \
   }
-/* One that makes a communicator. */
+/* A call that creates a communicator. */
 #define FC(name, parameters, arguments)                                        \
   API int MPI_##name parameters;                                               \
   API int MPI_##name parameters {                                              \
@@ -141,7 +141,7 @@ F10(Igatherv, mpi_In, int, M, mpi_Out, N, N, M, int, M, R)
 F10(Iscatterv, mpi_In, N, N, M, mpi_Out, int, M, int, M, R)
 F10(Ialltoallv, mpi_In, N, N, M, mpi_Out, N, N, M, M, R)
 
-/* The ranks could not know that all give MPI_IN_PLACE unless they always do. */
+/* All calls must pass MPI_IN_PLACE: a rank cannot find out if all others do. */
 #define FA(name, parameters, arguments)                                        \
   API int MPI_##name parameters;                                               \
   API int MPI_##name parameters {                                              \
@@ -197,7 +197,7 @@ API int MPI_Imrecv(mpi_Out to, int n, M type, R message, R request) {
   return made(self_Imrecv(to, n, type, message, request), request);
 }
 
-/* What MPI_FAKE_HOST says, or nothing. */
+/* Return a number of MPI_FAKE_HOST, or `otherwise` if it is missing. */
 static int host(int number, int otherwise) {
   const char *says = getenv("MPI_FAKE_HOST");
   int numbers[2] = {0, 0};
@@ -241,7 +241,7 @@ API int MPI_Finalize(void) {
   return self_Finalize();
 }
 
-/* These may be asked for whatever fails. */
+/* The next calls work even if all others fail. */
 API int MPI_Finalized(int *flag);
 API int MPI_Finalized(int *flag) {
   control_read();
@@ -274,7 +274,7 @@ API int MPIX_Query_ze_support(void) {
   return says != NULL && strcmp(says, "1") == 0;
 }
 
-/* Only for a request that is over. */
+/* Fails only for a request that is over. */
 API int MPI_Test(mpi_Handle *request, int *flag, mpi_Status *status);
 API int MPI_Test(mpi_Handle *request, int *flag, mpi_Status *status) {
   bool failed = fails();
@@ -286,6 +286,6 @@ API int MPI_Test(mpi_Handle *request, int *flag, mpi_Status *status) {
   return failed && *flag ? ERR_INTERN : error;
 }
 
-/* It has the same parameters as the others. */
+/* mpi_open_self has the same parameters as the others. */
 __attribute__((unused)) static void (*const unused)(mpi_Library *) =
     mpi_open_self;

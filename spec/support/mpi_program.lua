@@ -1,9 +1,9 @@
--- mpi_program.lua - what every rank of mpi_spec.lua's runs does and checks.
+-- mpi_program.lua - the program of every rank in the runs of mpi_spec.lua.
 -- SPDX-License-Identifier: MIT
 --
 --   mpirun -n N lua5.4 spec/support/mpi_program.lua [RANKS]
 --
--- Every rank prints one line when all of it is right.
+-- Every rank prints one line if all its results are right.
 
 local lze, mpi = require "lze", require "lze.mpi"
 local interrupted = require "spec.support.interrupted"
@@ -25,7 +25,7 @@ local function same(expected, got, what)
   end
 end
 
--- A table of n numbers f(i).
+-- Returns a table of the n numbers f(i).
 local function list(n, f)
   local t = {}
   for i = 1, n do t[i] = f(i) end
@@ -40,7 +40,7 @@ local function raises(pattern, f, ...)
   return err
 end
 
--- The keys of a table, in the same order on all ranks.
+-- Returns the keys of a table, in the same order on all ranks.
 local function sorted(t)
   local names = {}
   for name in pairs(t) do names[#names + 1] = name end
@@ -51,8 +51,8 @@ end
 local usages = {"shared", "host", "device"}
 local tests = {}
 
--- Messages come behind the kernels that make them, and before those that use
--- them.
+-- Messages come after the kernels that compute them, and before the kernels
+-- that use them.
 function tests.order()
   local n = 5000
   for _, usage in ipairs(usages) do
@@ -65,8 +65,8 @@ function tests.order()
     local sent = world:isend(y, after)
     local source, tag, count
     local got = world:irecv(z, before)
-    m.square(n, z, w)                        -- waits for what is received
-    y:fill(0)                                -- waits until it was sent
+    m.square(n, z, w)                        -- waits for the received data
+    y:fill(0)                                -- waits until y was sent
     got:wait()
     same(list(n, function(i) return (i + before) ^ 2 // 1 end), z:read(), usage)
     same(list(n, function(i) return ((i + before) ^ 4 // 1 + 2 ^ 31) % 2 ^ 32
@@ -84,7 +84,7 @@ function tests.order()
   collectgarbage()
 end
 
--- A launch and a copy behind an event, coroutines, x:pending.
+-- A launch and a copy after an event, coroutines, x:pending.
 function tests.events()
   local x, y = lze.buffer("int", {7 + rank}), lze.buffer("int", 1)
   local z = lze.buffer("int", 1)
@@ -98,7 +98,7 @@ function tests.events()
     return "over"
   end)
   thread()
-  world:barrier()                            -- nobody has sent before
+  world:barrier()                            -- no rank has sent before this
   local sent = world:isend(x, after, {tag = 1})
   while thread() ~= "over" do lze.wait(0) end
   assert(turns >= 1 and y[1] == 7 + before)
@@ -119,13 +119,13 @@ function tests.events()
   assert(y[1] == before + 40)
 end
 
--- What is sent waits for nothing but what it needs.
+-- A send waits only for work that it needs.
 function tests.ahead()
   for _, usage in ipairs(usages) do
     local x = lze.buffer("int", 100, {usage = usage}):fill(rank)
     local y, z = lze.buffer("int", 100), lze.buffer("int", 100)
     local got = world:irecv(y, before)
-    m.square(100, y, z)                       -- waits for it
+    m.square(100, y, z)                       -- waits for the message
     local sent = world:isend(x, after)
     assert(got:wait() and sent:wait() and z[100] == before * before)
   end
@@ -153,14 +153,14 @@ function tests.values()
     assert(v.from == root and v.n == root)
     assert(world:bcast(rank == root and "text" or nil, root) == "text")
   end
-  -- A table that is met again is the same one, and may be inside itself.
+  -- A table that occurs twice arrives as one table, and may contain itself.
   local shared = {7}
   local t = {a = shared, b = shared, [shared] = "key"}
   t.t = t
   local got = world:bcast(t, 0)
   assert(got.t == got and got.a == got.b and got.a[1] == 7)
   assert(got[got.a] == "key" and (rank ~= 0 or got ~= t))
-  -- However deep they are.
+  -- Tables may be nested to any depth.
   local chain = {}
   for _ = 1, 100000 do chain = {chain} end
   local links = 0
@@ -185,7 +185,7 @@ local operators = {
   bxor = function(a, b) return a ~ b end
 }
 
--- Element i of rank r.
+-- Returns element i of rank r.
 local function element(kind, r, i)
   local v = (i * 7 + r * 13) % (limits[kind] + 1)
   return (kind == "float" or kind == "double") and v + 0.0 or v
@@ -236,7 +236,7 @@ function tests.reductions()
       end
     end
   end
-  -- In the order of the ranks the sum is that of one process.
+  -- In the order of the ranks, the sum is the same as in one process.
   local x = lze.buffer("float", {1e8 * (-1) ^ rank, 0.1 + rank / 3})
   local sum, one = lze.buffer("float", {0, 0}), lze.buffer("float", 2)
   for r = 0, size - 1 do
@@ -250,7 +250,7 @@ function tests.reductions()
   end
   world:allreduce(x, "sum", {order = "rank"})
   assert(x:string() == sum:string())
-  -- Unsigned numbers beyond the signed ones.
+  -- Unsigned numbers that are larger than any signed number.
   local highest = {uchar = 255, ushort = 65535, uint = 2 ^ 32 - 1, ulong = -1}
   for _, kind in ipairs(sorted(highest)) do
     local most = highest[kind]
@@ -284,7 +284,7 @@ function tests.reductions()
       same(list(100, function() return all end), high:read(), kind .. " scan")
     end
   end
-  -- Vectors are so many numbers; device memory; what has to come first.
+  -- Device memory; kernels that must run first; vectors, by components.
   for _, usage in ipairs(usages) do
     local v = lze.buffer("int", 1000, {usage = usage})
     local w = lze.buffer("int", list(1000, function(i) return i end),
@@ -374,7 +374,7 @@ function tests.exchanges()
     for r = 1, size do assert(rows[{2 * r - 1, 2}] == r - 1, "rows") end
   end
   local b = lze.array("int", {1, 2})
-  local twice = b * 2                        -- of what b has now
+  local twice = b * 2                        -- from the current elements
   world:allreduce(b, "sum")
   same({2, 4}, twice:read(), "an expression of before")
   same({2 * size, 4 * size}, world:allreduce(twice, "sum"):read(),
@@ -391,12 +391,12 @@ function tests.exchanges()
   raises("buffer expected, got nil", world.allreduce, world, nil, "sum")
 end
 
--- What is longer than a piece, in memory of a kind that differs by rank.
+-- Data longer than a piece, in memory whose kind differs by rank.
 function tests.pieces()
   local n = (1 << 21) + 10
   local set = lze.kernel(function(i, x, r) x[i] = (i & 0xffff) * 3 + r end)
   local x = lze.buffer("int", n, {usage = usages[rank % 3 + 1]})
-  -- That each element is its number's part, so many times, and a number.
+  -- Check that each element i is (i & 0xffff) * 3 * times + plus.
   local function check(times, plus, what)
     for _, first in ipairs {1, (1 << 20) - 5, n - 20} do
       same(list(20, function(i)
@@ -425,13 +425,13 @@ function tests.pieces()
       check(1, rank == 0 and 0 or rank, "reduce in order")
     end
   end
-  -- What is no multiple of an element.
+  -- A piece that is not a multiple of the element size.
   local s = lze.struct "int a, b, c"
   local y = lze.buffer(s, (1 << 22) // 12 + 5, {usage = usages[rank % 3 + 1]})
   if rank == 0 then y:write({{a = 1, b = 2, c = 3}}, #y - 5) end
   world:bcast(y, 0)
   assert(y:read(#y - 5, #y - 5)[1].b == 2)
-  -- A message is not held up by a collective that the other has yet to begin.
+  -- A message does not wait for a collective that the other rank has not begun.
   set(n, x, rank)
   local small = lze.buffer("int", {5})
   if rank == 1 then world:recv(small, 0) end
@@ -442,8 +442,8 @@ function tests.pieces()
   check(1, size - 1, "iallreduce")
 end
 
--- A collective whose wait a debug hook has ended on one rank goes on in the
--- later ones, which come after all of it.
+-- If a debug hook ends the wait for a collective on one rank, the collective
+-- goes on in later collectives, which come after all of it.
 function tests.interrupted()
   local last = size - 1
   if size == 1 or size > 3 then return end
@@ -461,7 +461,7 @@ function tests.interrupted()
       local f, expected = table.unpack(call)
       local x = lze.buffer("int", n, {usage = usage}):fill(rank + 1)
       local y = lze.buffer("int", {rank})
-      if rank == last then                   -- the others have not come
+      if rank == last then                   -- the others have not begun
         interrupted(nil, f, x)
         for to = 0, last - 1 do world:isend("come", to) end
       else
@@ -479,7 +479,7 @@ function tests.interrupted()
   end
 end
 
--- Messages that are announced, among others; what there is no room for.
+-- Announced messages among other messages, and messages that do not fit.
 function tests.lengths()
   local piece = 1 << 22
   local function bytes(n, from)
@@ -500,7 +500,7 @@ function tests.lengths()
       for i, length in ipairs(lengths) do
         xs[i] = buffer(sent, bytes(length, rank + i))
         ys[i] = buffer(got, ("."):rep(length + i % 2 * 3))
-        -- Some are received before they are sent.
+        -- Some receives begin before the sends.
         if i < turn % 4 then events[i] = world:irecv(ys[i], before) end
       end
       for i, x in ipairs(xs) do
@@ -534,12 +534,12 @@ function tests.lengths()
   end
 end
 
--- Blocks whose lengths differ, some of them empty, against a model; what
--- stands behind them stays.
+-- Blocks whose lengths differ, some of them empty, against a model.  Elements
+-- after the blocks stay unchanged.
 function tests.counts()
   local spare = 3
   for round = 0, 2 do
-    -- What rank `from` has for rank `to`, and the lengths of blocks.
+    -- Returns the length of the block from rank `from` to rank `to`.
     local function length(from, to)
       return (from * 5 + to * 3 + round * 2) % 7
     end
@@ -670,8 +670,8 @@ function tests.communicators()
   raises("more than the %d rank", world.cart, world, {size, 2})
 end
 
--- Messages under way outlive their communicator, also those in pieces and those
--- that have still to begin.
+-- Pending messages outlive their communicator, including messages in pieces and
+-- messages that have not begun.
 function tests.closing()
   local n = (1 << 20) + 1
   local part = world:split(0)
@@ -693,7 +693,7 @@ function tests.closing()
   raises("start: the communicator is closed", halo.start, halo)
 end
 
--- Borders are what the neighbours have beside theirs, corners too.
+-- Borders get the edge elements of the neighbours, including corners.
 function tests.halos()
   local dims = size == 4 and {2, 2} or {size, 1}
   for _, usage in ipairs(usages) do
@@ -704,7 +704,7 @@ function tests.halos()
       local u = lze.buffer("int", (ny + 2 * w) * (nx + 2 * w),
         {usage = usage})
       local y0, x0 = cart.coords[1] * ny, cart.coords[2] * nx
-      -- The value at a place of the whole, -1 outside.
+      -- Returns the value at a place of the whole, -1 outside.
       local function at(y, x, own)
         if periodic then
           y, x = y % height, x % width
@@ -749,7 +749,7 @@ function tests.halos()
     {shape = {2, 2}})
   raises("shape: {3} is not 4 elements", line.halo, line,
     lze.buffer("int", 4), {shape = {3}})
-  -- What does not fit 32 bits, or wraps in 64.
+  -- Numbers that do not fit 32 bits, or wrap in 64.
   raises("shape: {%d+, 4} is not 0 elements", line.halo, line,
     lze.buffer("int", 0), {shape = {1 << 62, 4}})
   raises("room for borders of width %d+", line.halo, line, a, {width = 1 << 62})
@@ -786,7 +786,7 @@ function tests.errors()
     raises("irecv: MPI_Irecv: MPI_ERR_TRUNCATE", short.read, short)
     ev:wait()
   end
-  -- Whatever its length, what is too long does not come behind the buffer.
+  -- A message that is too long is never written past the buffer.
   for _, usage in ipairs(usages) do
     for _, n in ipairs {600, 1500, 5000, 300000, 1 << 22, 9 << 20} do
       for to = 0, 1 do                         -- to itself, to another
@@ -815,8 +815,8 @@ function tests.errors()
   raises("on bad self", world.send, {}, x, 0)
 end
 
--- One range over all ranks gives what one process has: slices, their
--- neighbours' elements, buffers of which all is read.
+-- One range over all ranks gives the results of one process: with slices, their
+-- neighbours' elements, and buffers that are read completely.
 function tests.parallel()
   local twice = lze.kernel(function(i, x, y, all)
     y[i] = x[i] * 2 + all[#all] + i
@@ -848,7 +848,7 @@ function tests.parallel()
         return i % 2 == 1 and 10 * i or 10 * (i - 1) + i // 2
       end), z:read(), "pairs")
     end
-    -- A width of whatever size is that of the whole, where ranks have a part.
+    -- A width of any size means the whole buffer if all ranks have a part.
     local some = 2 * size
     local w = lze.buffer("int", list(some, function(i) return i end), options)
     local all = lze.buffer("int", some, options)
@@ -888,7 +888,7 @@ function tests.parallel()
   local k = m.square
   raises("argument #4 to 'parallel' %(the kernel writes to it: mpi.slice",
     world.parallel, world, 4, k, mpi.slice(x), x)
-  -- All ranks see it, those with nothing to do as well.
+  -- All ranks get the error, even ranks with nothing to do.
   if size > 1 then
     local sized = lze.compile [[kernel void sized(global int *v) {
       v[get_global_id(0)] = get_global_size(0);
@@ -915,7 +915,7 @@ function tests.parallel()
   assert(tostring(mpi.slice(x)):find "^slice of 1: buffer")
 end
 
--- Random messages of known contents to random ranks, many in flight.
+-- Random messages with known contents to random ranks, many in flight.
 function tests.storm()
   local random = 12345
   local function draw(n)

@@ -1,9 +1,9 @@
 /*
- * native.c - a Lua module with Level Zero as a host program uses it.
+ * native.c - a Lua module that uses Level Zero as a host program does.
  * SPDX-License-Identifier: MIT
  *
- * Handles are light userdata.  What a function is refused raises the number of
- * the result.  It calls the loader that lze has initialised.
+ * Handles are light userdata.  If a call fails, an error is raised with the
+ * number of the result.  The module calls the loader that lze has initialised.
  */
 #include <lauxlib.h>
 #include <lua.h>
@@ -26,7 +26,7 @@ static void *handle(lua_State *L, int arg) {
   return lua_touserdata(L, arg);
 }
 
-/* device(driver): the first */
+/* device(driver) -> the first device */
 static int device(lua_State *L) {
   uint32_t count = 1;
   ze_device_handle_t d = NULL;
@@ -72,7 +72,7 @@ static int list_destroy(lua_State *L) {
   return 0;
 }
 
-/* fill(list, pointer, byte, size [, event to be signalled]) */
+/* fill(list, pointer, byte, size [, event to signal]) */
 static int fill(lua_State *L) {
   char byte = (char)luaL_checkinteger(L, 3);
   check(L, zeCommandListAppendMemoryFill(
@@ -179,7 +179,7 @@ static int null(lua_State *L) {
   return 1;
 }
 
-/* sum(buffer of int): by way of lze.h, without being linked with lze. */
+/* sum(buffer of int): uses lze.h without being linked with lze. */
 static int sum(lua_State *L) {
   const lze_Api *lze = lze_find_api(L);
   lze_BufferInfo info = {.size = sizeof info};
@@ -194,15 +194,15 @@ static int sum(lua_State *L) {
   return 1;
 }
 
-/* What lua.c's handler of SIGINT sets. */
+/* The hook that lua.c's handler of SIGINT sets. */
 static void interrupt(lua_State *L, lua_Debug *ar) {
   (void)ar;
   lua_sethook(L, NULL, 0, 0);
   luaL_error(L, "interrupted!");
 }
 
-/* An allocator that sets this hook, as a signal would, in the middle of
-   whatever allocates for the n-th time. */
+/* An allocator that sets this hook, as a signal would, during the n-th
+   allocation. */
 static struct {
   lua_State *L;
   lua_Alloc alloc;
@@ -220,9 +220,9 @@ static void *signalling_alloc(void *userdata, void *p, size_t old,
   return signalled.alloc(userdata, p, old, size);
 }
 
-/* signal_at(n [, lines]): the n-th allocation from now on; 0: none.  The hook
-   is one for lines, or for all there is, as lua.c's.  Returns whether the one
-   asked for before has not come. */
+/* signal_at(n [, lines]): set the hook at the n-th allocation from now on; 0
+   means never.  It is a hook for lines, or for all events, as in lua.c.
+   Returns true if the hook requested before has not been set. */
 static int signal_at(lua_State *L) {
   bool waits = signalled.left > 0;
   if (waits) lua_setallocf(L, signalled.alloc, signalled.userdata);

@@ -1,10 +1,10 @@
 /*
- * ocloc_fake.c - a libocloc that answers as the suite tells it to.
+ * ocloc_fake.c - a libocloc whose results the suite sets.
  * SPDX-License-Identifier: MIT
  *
  * It compiles nothing: it writes its arguments and the source to the file
- * OCLOC_FAKE_CALL, and gives the contents of the file OCLOC_FAKE_SPV as the
- * result, or, where that is not set, a log with a failure.
+ * OCLOC_FAKE_CALL, and returns the contents of the file OCLOC_FAKE_SPV or, if
+ * that is not set, a log with a failure.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -1,11 +1,11 @@
--- png.lua - what is in a PNG file, its checksums verified.
+-- png.lua - reads the contents of a PNG file and verifies its checksums.
 -- SPDX-License-Identifier: MIT
 
 local assert = require "luassert"
 
 local png = {}
 
--- Its parts, by number their names, by name what they hold.
+-- Returns the chunks: their names by number, and their contents by name.
 function png.chunks(bytes)
   assert.equal("\x89PNG\r\n\x1a\n", bytes:sub(1, 8))
   local list, at = {}, 9
@@ -26,7 +26,7 @@ function png.chunks(bytes)
   return list
 end
 
--- That this is the checksum of zlib's form of a text.
+-- Check the zlib checksum of a text.
 local function verify(text, sum)
   local a, b = 1, 0
   for i = 1, #text do
@@ -37,7 +37,7 @@ local function verify(text, sum)
   return text
 end
 
--- What stored blocks of zlib hold.
+-- Returns the contents of stored zlib blocks.
 function png.stored(bytes)
   local parts, at = {}, 3
   local last, n, inverse
@@ -51,10 +51,11 @@ function png.stored(bytes)
   return verify(table.concat(parts), bytes:sub(at))
 end
 
--- What blocks of any kind hold, by gzip: its form has another head, and another
--- end, of which it then says on stderr that it is missing.
+-- Returns the contents of zlib blocks of any kind.  It calls gzip, whose format
+-- has another header and another trailer; gzip reports that the trailer is
+-- missing.
 function png.unpacked(bytes)
-  assert.equal(0, (">I2"):unpack(bytes) % 31) -- zlib's check of its head
+  assert.equal(0, (">I2"):unpack(bytes) % 31) -- zlib's check of its header
   local packed = os.tmpname()
   local file <close> = assert(io.open(packed, "wb"))
   file:write("\31\139\8\0\0\0\0\0\0\3", bytes:sub(3, -5))

@@ -1,4 +1,4 @@
--- process.lua - scripts that run in a process of their own.
+-- process.lua - runs scripts in separate processes.
 -- SPDX-License-Identifier: MIT
 
 local process = {}
@@ -7,25 +7,25 @@ local function quoted(s)
   return "'" .. s:gsub("'", "'\\''") .. "'"
 end
 
--- What runs a script given on its standard input: the interpreter that runs
--- this, or the host program, which alone can load a build for the sanitizers.
+-- The program that runs a script from its standard input: the interpreter that
+-- runs this, or the host program, as only that can load a sanitizer build.
 local lowest = 0
 while arg and arg[lowest - 1] do lowest = lowest - 1 end
 process.lua = lowest < 0 and arg[lowest] or
   (os.getenv "LZE_TEST_BUILD" or "build") .. "/spec/host"
 process.hosted = lowest == 0
--- What runs the script in a file whose name follows.
+-- The command that runs the script in a file whose name follows.
 process.runner = process.lua .. (process.hosted and " --script" or "")
 
--- Whether script is there, which gives a program a terminal.
+-- Returns true if `script` is installed, which gives a program a terminal.
 function process.has_terminals()
   return os.execute "command -v script >/dev/null"
 end
 
 -- Run a script; options: env ({NAME = value, or false to unset}; ASAN_OPTIONS
--- adds to what is set), before (lines of shell), seconds (the time limit).
--- Returns {output, how, code}, as io.close says it: the output is that of both
--- streams.
+-- is added to the current value), before (lines of shell), seconds (the time
+-- limit).  Returns {output, how, code}: the output of both streams, and the
+-- results of io.close.
 function process.run(script, options)
   options = options or {}
   local env = {}
@@ -47,7 +47,7 @@ function process.run(script, options)
   return {output = output, how = how, code = code}
 end
 
--- The output of a script that ends well; anything else is an error.
+-- Returns the output of a script that succeeds; anything else is an error.
 function process.output(script, options)
   local r = process.run(script, options)
   if r.how ~= "exit" or r.code ~= 0 then
@@ -56,7 +56,7 @@ function process.output(script, options)
   return r.output
 end
 
--- Call f with the path of a new, empty directory, which is gone afterwards.
+-- Call f with the path of a new, empty directory, which is removed afterwards.
 function process.with_directory(f)
   local pipe = assert(io.popen("mktemp -d", "r"))
   local path = pipe:read "l"
@@ -66,7 +66,7 @@ function process.with_directory(f)
   if not ok then error(err, 0) end
 end
 
--- Write a file of those bytes.
+-- Write a file with these bytes.
 function process.write(path, bytes)
   local file <close> = assert(io.open(path, "wb"))
   assert(file:write(bytes))

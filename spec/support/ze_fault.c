@@ -4,31 +4,31 @@
  *
  *   ZE_ENABLE_ALT_DRIVERS=.../ze_fault.so   makes the loader use it
  *   ZE_FAULT_DRIVER=PATH                    the driver it forwards to
- *   ZE_FAULT=RULES                          what it does besides
- *   ZE_FAULT_CONTROL=FILE                   rules too: a file that is read at
- *                                           each call, so they can change
+ *   ZE_FAULT=RULES                          how it misbehaves
+ *   ZE_FAULT_CONTROL=FILE                   the same, in a file that is read at
+ *                                           each call, so rules can change
  *   ZE_FAULT_REPORT=FILE                    written when the process ends
  *   ZE_FAULT_SYSMAN=MODE                    sensors: see ze_sysman.c
  *
- * Rules are separated by semicolons or ends of lines.  Calls are counted from
- * when the rules were set; N = 0 means all of them.
+ * Rules are separated by semicolons or newlines.  Calls are counted since the
+ * rules were set; N = 0 means all calls.
  *
  *   fail ENTRY N CODE   the N-th call of ENTRY returns CODE and does nothing
  *   late ENTRY N US     the N-th call of ENTRY returns US microseconds late
- *   lost ENTRY N        from the N-th call of ENTRY on the device is lost
- *   hang                no event is seen to be signalled
- *   delay FIRST LAST    an event is seen so many microseconds after its
- *                       command was appended, at the earliest
+ *   lost ENTRY N        the device is lost from the N-th call of ENTRY on
+ *   hang                no event is reported as signalled
+ *   delay FIRST LAST    an event is reported FIRST to LAST microseconds after
+ *                       its command was appended, at the earliest
  *   null                commands signal their events and do nothing else
- *   api MAJOR MINOR     the driver says that it is of that version
+ *   api MAJOR MINOR     the driver reports this version
  *
- * Handles pass through untouched.  What is created and destroyed is kept track
- * of, so that the report can say what was leaked, destroyed twice, or
- * destroyed before what was made from it.  A C program can use
+ * Handles are passed through unchanged.  Created and destroyed objects are
+ * tracked, so that the report can count objects that were leaked, destroyed
+ * twice, or destroyed before objects created from them.  A C program can use
  * ze_fault_set, ze_fault_calls, ze_fault_leaked and ze_fault_report directly.
  *
- * The first 1.4 entries of each table are known here, and the one of 1.9 that
- * appends lists; other newer ones are those of the real driver, unchanged.
+ * The entries of version 1.4 of each table are wrapped here, and the entry of
+ * 1.9 that appends lists.  Other newer entries are unchanged.
  */
 #include "ze_sysman.h"
 
@@ -51,8 +51,8 @@
 /* --- the entry points --------------------------------------------------- */
 
 /* Each as X(how, Table, table, Field, name, (parameters), (arguments), ...);
-   `how` is one of the macros below that make a wrapper, and what follows the
-   arguments is for it. */
+   `how` is one of the wrapper macros below, and the parameters after the
+   arguments are for it. */
 #define ENTRIES(X)                                                            \
   X(PLAIN, Global, global, Init, zeInit, (ze_init_flags_t f), (f), 0)         \
   X(PLAIN, Driver, driver, Get, zeDriverGet,                                  \
@@ -327,7 +327,7 @@ static const char *const entry_names[] = {
 ENTRIES(X)
 #undef X
 
-/* --- what is known: all of it under one lock ---------------------------- */
+/* --- tracked state, all under one lock ---------------------------------- */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t calls[ENTRY_COUNT], failures[ENTRY_COUNT];
@@ -346,8 +346,8 @@ static const char *const kind_names[] = {"context", "queue", "list",   "pool",
 static struct count {
   uint64_t made, destroyed;
   uint64_t spared;   /* a destroy of it was made to fail, so it lives on */
-  uint64_t unknown;  /* destroys of what is not alive */
-  uint64_t early;    /* destroys before what was made from it */
+  uint64_t unknown;  /* destroys of objects that are not alive */
+  uint64_t early;    /* destroys before objects created from it */
   uint64_t bytes, peak;
 } counts[KIND_COUNT];
 
@@ -356,7 +356,7 @@ typedef struct Object {
   const void *handle, *parent;
   enum kind kind;
   uint64_t bytes;
-  uint64_t ready_ns; /* of an event: not seen to be signalled before */
+  uint64_t ready_ns; /* of an event: not reported as signalled before */
   bool spared;
 } Object;
 
@@ -373,7 +373,7 @@ static Object **object_find(const void *handle, enum kind kind) {
 static void object_made(enum kind kind, const void *handle,
                         const void *parent, uint64_t bytes) {
   Object *o = calloc(1, sizeof *o);
-  if (o == NULL) abort(); /* a test without memory says nothing */
+  if (o == NULL) abort(); /* a test without memory proves nothing */
   o->handle = handle;
   o->parent = parent;
   o->kind = kind;
@@ -396,9 +396,9 @@ static bool object_has_children(const void *handle) {
   return false;
 }
 
-/* Before the real driver destroys it, which may then give its handle to
-   another thread.  False when there is no such object: the call would be
-   undefined, and is not made. */
+/* Called before the real driver destroys the object, as it may then give its
+   handle to another thread.  Returns false if the object does not exist: the
+   call would be undefined, and is not made. */
 static bool object_destroyed(enum kind kind, const void *handle) {
   pthread_mutex_lock(&lock);
   Object **link = object_find(handle, kind), *o = *link;
@@ -515,7 +515,7 @@ static bool device_lost(void) {
   return lost;
 }
 
-/* Count a call.  True when it is to return *result instead of going on. */
+/* Count a call.  Returns true if it must return *result instead of going on. */
 static bool enter(enum entry e, ze_result_t *result) {
   bool fails = false;
   pthread_mutex_lock(&lock);
@@ -552,7 +552,7 @@ static uint64_t left_ns(uint64_t until) {
   return until == UINT64_MAX ? until : until > now ? until - now : 0;
 }
 
-/* Sleep, but not past `until`, and look again soon: rules change. */
+/* Sleep for a short time, but not past `until`: rules may change. */
 static bool sleep_until(uint64_t until) {
   uint64_t ns = left_ns(until);
   if (ns == 0) return false;
@@ -561,7 +561,7 @@ static bool sleep_until(uint64_t until) {
   return true;
 }
 
-/* The event of a command that is being appended is late. */
+/* Delay the event of a command that is being appended. */
 static void event_delay(const void *event) {
   static uint64_t seed = 1;
   pthread_mutex_lock(&lock);
@@ -578,7 +578,7 @@ static void event_delay(const void *event) {
   pthread_mutex_unlock(&lock);
 }
 
-/* Whether the host may not see yet that an event is signalled. */
+/* Returns true if the host must not yet see that an event is signalled. */
 static bool event_hidden(const void *event) {
   pthread_mutex_lock(&lock);
   rules_read();
@@ -589,7 +589,7 @@ static bool event_hidden(const void *event) {
   return hidden;
 }
 
-/* The real call of an entry is over: where it is to be late, return later. */
+/* Called after the real call of an entry: return late if a rule says so. */
 static void leave(enum entry e) {
   uint64_t until = 0;
   pthread_mutex_lock(&lock);
@@ -613,7 +613,7 @@ static void leave(enum entry e) {
     return r;                                                                 \
   }
 
-/* The version is the real one unless a rule says another. */
+/* Replace the real version if a rule sets another one. */
 static void version_change(ze_api_version_t *version) {
   pthread_mutex_lock(&lock);
   const struct rule *r = rule_find(API);
@@ -659,7 +659,7 @@ static append_lists_function *real_append_lists, fault_append_lists;
     return r;                                                                 \
   }
 
-/* A log is made even where the module is not. */
+/* A log is created even if the module is not. */
 #define BUILD(name, params, args, context)                                    \
   static ze_result_t fault_##name params {                                    \
     ze_result_t r;                                                            \
@@ -683,8 +683,8 @@ static append_lists_function *real_append_lists, fault_append_lists;
                                      : ZE_RESULT_ERROR_INVALID_NULL_HANDLE;   \
   }
 
-/* The real device is not lost, so what it still does may write to memory that
-   nobody waits for any more: that goes when all is done. */
+/* The real device is not lost, so its work may still write to memory that
+   nothing waits for any more.  This memory is freed when all work is done. */
 #define FREE(name, params, args, kind)                                        \
   static ze_result_t fault_##name params {                                    \
     ze_result_t r;                                                            \
@@ -720,7 +720,7 @@ static append_lists_function *real_append_lists, fault_append_lists;
     return event != NULL ? real_zeEventHostSignal(event) : ZE_RESULT_SUCCESS; \
   }
 
-/* Waiting for a queue or a fence, or looking at one. */
+/* Wait for a queue or a fence, or query one. */
 #define PAUSE(name, params, args, ns)                                         \
   static ze_result_t fault_##name params {                                    \
     ze_result_t r;                                                            \
@@ -732,9 +732,8 @@ static append_lists_function *real_append_lists, fault_append_lists;
     return device_lost() ? ZE_RESULT_ERROR_DEVICE_LOST : r;                   \
   }
 
-/* The same for an event.  The real device is not lost, so what it still does
-   must end before the caller, who is told so, may believe that it does no
-   more. */
+/* The same for an event.  The real device is not lost, so its work must end
+   before the loss is reported to the caller. */
 #define LOOK(name, params, args, event, ns)                                   \
   static ze_result_t fault_##name params {                                    \
     ze_result_t r;                                                            \
@@ -764,7 +763,7 @@ static void count_append(uint32_t waits, uint64_t bytes) {
 ENTRIES(X)
 #undef X
 
-/* As APPEND, but that the lists themselves run whatever the rules say. */
+/* Like APPEND, but the lists themselves always run. */
 static ze_result_t fault_append_lists(ze_command_list_handle_t list,
                                       uint32_t count,
                                       ze_command_list_handle_t *lists,
@@ -795,7 +794,7 @@ static const struct wrapper {
      (function *)(void *)&real_append_lists}
 };
 
-/* More than any table of specification 1.17 has. */
+/* More entries than any table of specification 1.17 has. */
 enum { TABLE_MAX = 128 };
 
 static void *driver_open(void) {
@@ -813,8 +812,8 @@ static void *driver_open(void) {
   return library;
 }
 
-/* Have the real driver fill a table of ours, so that what it leaves alone is
-   NULL, and give the caller the rest of it with our wrappers. */
+/* Let the real driver fill our table, so that the entries it leaves alone are
+   NULL, and give the caller the other entries with our wrappers. */
 static ze_result_t table_fill(const char *table, const char *symbol,
                               ze_api_version_t version, function *out) {
   void *library = driver_open();
@@ -923,7 +922,7 @@ TABLE(zes, Diagnostics)
 TABLE(zes, VFManagementExp)
 TABLE(zer, Global)
 
-/* --- for C, and the report ---------------------------------------------- */
+/* --- functions for C, and the report ------------------------------------ */
 
 EXPORT void ze_fault_set(const char *text);
 EXPORT uint64_t ze_fault_calls(const char *name);
@@ -943,7 +942,7 @@ uint64_t ze_fault_calls(const char *name) {
   return n;
 }
 
-/* How many objects are alive now, and were destroyed wrongly. */
+/* Returns the number of objects that are alive or were destroyed wrongly. */
 unsigned long ze_fault_leaked(void) {
   uint64_t n = 0;
   pthread_mutex_lock(&lock);
@@ -954,7 +953,7 @@ unsigned long ze_fault_leaked(void) {
   return (unsigned long)n;
 }
 
-/* Lines of a name and its numbers.  What lives although its destroy was not
+/* Write lines of a name and its numbers.  A live object whose destroy was not
    made to fail has leaked. */
 bool ze_fault_report(const char *path) {
   FILE *f = fopen(path, "w");
@@ -985,7 +984,7 @@ bool ze_fault_report(const char *path) {
 static pid_t owner;
 __attribute__((constructor)) static void load(void) { owner = getpid(); }
 
-/* Of the process that loaded it, not of what that forked. */
+/* Report only the process that loaded the driver, not its forks. */
 __attribute__((destructor)) static void unload(void) {
   const char *path = getenv("ZE_FAULT_REPORT");
   if (path != NULL && getpid() == owner && !ze_fault_report(path))

@@ -1,16 +1,16 @@
 /*
- * ze_open.c - preloaded: makes the loader's checkers usable for the suite.
+ * ze_open.c - when preloaded, makes the loader's checkers usable for the suite.
  * SPDX-License-Identifier: MIT
  *
- * The checker of lifetimes (loaders 1.20 to 1.32) takes a new immediate list
- * for a closed one and refuses all that is appended to it.  A reset opens it
- * in its books and does nothing else.  The checker of leaks writes a table to
- * the standard error when the process ends, where specs do not expect it;
- * here it goes to the end of the file that LZE_LEAKS names, behind the number
- * of contexts made by zeContextCreateEx, which that checker does not count.
+ * The lifetime checker (loaders 1.20 to 1.32) treats a new immediate list as
+ * closed and refuses everything that is appended to it.  A reset opens the list
+ * for the checker and does nothing else.  The leak checker writes a table to
+ * the standard error when the process ends, which specs do not expect.  Here
+ * the table is appended to the file that LZE_LEAKS names, after the number of
+ * contexts created by zeContextCreateEx, which that checker does not count.
  *
  * Programs that are linked with the loader find the functions below before the
- * loader's own; those that ask dlsym are given them.
+ * loader's own; dlsym returns them too.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -33,10 +33,10 @@ static struct {
   __typeof__(zeCommandListReset) *reset;
 } loader;
 
-static atomic_int contexts; /* made by zeContextCreateEx */
+static atomic_int contexts; /* created by zeContextCreateEx */
 
-/* The next dlsym, which every version of the C library has under one of these
-   versions. */
+/* Call the next dlsym, which every version of the C library has under one of
+   these versions. */
 static void *next_dlsym(void *library, const char *name)
 {
   static void *(*next)(void *, const char *);
@@ -59,8 +59,8 @@ static void all_write(int fd, const char *text, size_t size)
   }
 }
 
-/* What is written to the standard error from now on goes to that file, behind
-   the command line of this process and what was counted here. */
+/* Redirect the standard error to that file, after writing the command line of
+   this process and the count to the file. */
 static void error_redirect(void)
 {
   char text[256] = "";
@@ -81,8 +81,8 @@ static void error_redirect(void)
   if (from >= 0) close(from);
 }
 
-/* Exit handlers run in reverse, so that one registered when the loader has its
-   checkers runs before theirs. */
+/* Exit handlers run in reverse order, so one that is registered when the loader
+   has loaded its checkers runs before theirs. */
 static ze_result_t initialised(ze_result_t result)
 {
   static int done;
@@ -122,7 +122,7 @@ static ze_result_t create(ze_context_handle_t context,
   return result;
 }
 
-/* `found`, or what stands in its place. */
+/* Returns `found`, or its replacement. */
 static void *replaced(void *library, const char *name, void *found)
 {
   static const struct {

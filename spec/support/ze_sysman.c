@@ -1,14 +1,14 @@
 /*
- * ze_sysman.c - sensors that ze_fault.so makes up.
+ * ze_sysman.c - simulated sensors of ze_fault.so.
  * SPDX-License-Identifier: MIT
  *
- *   ZE_FAULT_SYSMAN=whole   each device has sensors of its own
- *   ZE_FAULT_SYSMAN=tiles   it has none, but its two tiles have
- *   ZE_FAULT_SYSMAN=broken  it has sensors, which cannot be read
+ *   ZE_FAULT_SYSMAN=whole   each device has sensors
+ *   ZE_FAULT_SYSMAN=tiles   each device has two tiles with sensors instead
+ *   ZE_FAULT_SYSMAN=broken  each device has sensors that cannot be read
  *
- * A sensor's handle is a number: 1 and 2 are of a device or its two tiles.
- * Energy grows by 0.5 J and engines work for a quarter of each 10 ms of the
- * counters, which is what lies between any two readings.
+ * A sensor's handle is a number: 1 and 2 belong to a device or its two tiles.
+ * Between any two readings, the clock of the counters advances by 10 ms, energy
+ * grows by 0.5 J, and engines work for a quarter of the time.
  */
 #include "ze_sysman.h"
 
@@ -24,7 +24,7 @@ static bool mode(const char *name) {
 
 static uintptr_t number(const void *sensor) { return (uintptr_t)sensor; }
 
-/* Two of each. */
+/* Return two handles of each kind. */
 static ze_result_t list(zes_device_handle_t d, uint32_t *n, void *handles) {
   (void)d;
   void **all = handles;

@@ -1,5 +1,5 @@
 /*
- * ze_sysman.h - sensors that ze_fault.so makes up: see ze_sysman.c.
+ * ze_sysman.h - simulated sensors of ze_fault.so, see ze_sysman.c.
  * SPDX-License-Identifier: MIT
  */
 #ifndef ZE_SYSMAN_H
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Put made-up functions into the table zesGet<name>ProcAddrTable. */
+/* Put simulated functions into the table zesGet<name>ProcAddrTable. */
 void ze_sysman_fill(const char *name, void *table);
 
 #endif
