@@ -1,4 +1,4 @@
--- guarded_spec.lua - what lze does with guarded entry points.
+-- guarded_spec.lua - guarded entry points: when lze makes and uses them.
 -- SPDX-License-Identifier: MIT
 
 local linker = require "spec.support.linker"
@@ -28,13 +28,13 @@ local function is(expected, x)
   for i = 1, #cells do assert.equal(expected(i), cells[i], i) end
 end
 
--- Each cell of the first n, and those beyond.
+-- Returns a function from a cell to its value: 0 behind the first n cells.
 local function first(n, value)
   return function(i) return i <= n and value or 0 end
 end
 
 describe("a guarded entry point", function()
-  it("shows in nothing that a kernel or a module tells of itself", function()
+  it("is not visible in the properties of a kernel or a module", function()
     local mod = lze.compile(plain)
     local k, x = mod.add, lze.buffer("uint", 100)
     local args, handle = #k.args, k.handle
@@ -52,7 +52,7 @@ describe("a guarded entry point", function()
       select(2, pcall(function() return mod.lze_guarded_add end)))
   end)
 
-  it("is not confused by a group that the script sets by the handle",
+  it("gets the right range after a script sets a group through the handle",
     function()
       local k, x = lze.compile(plain).add, lze.buffer("uint", 100)
       assert.truthy(k.handle)
@@ -66,7 +66,7 @@ describe("a guarded entry point", function()
       end
     end)
 
-  it("is made of the SPIR-V that comes with a native binary", function()
+  it("is made from the SPIR-V that comes with a native binary", function()
     for _, source in ipairs {plain, shared} do
       local mod = lze.compile(source, {std = "CL2.0"})
       local again = lze.module(mod:native(), {spirv = mod:spirv()})
@@ -77,7 +77,7 @@ describe("a guarded entry point", function()
     end
   end)
 
-  it("shares a module with kernels that have none", function()
+  it("shares a module with kernels that have no guarded form", function()
     local mod = lze.compile(shared, {std = "CL2.0"})
     local x, out = lze.buffer("uint", 100), lze.buffer("uint", 1)
     mod.add({37, group = 8}, x, 5)
@@ -89,7 +89,7 @@ describe("a guarded entry point", function()
     is(function(i) return i <= 64 and i - 1 or 0 end, x)
   end)
 
-  it("runs where another kernel of the module calls what is not defined",
+  it("runs if another kernel of the module calls an undefined function",
     function()
       for _, head in ipairs {"", "global uint total = 3;"} do
         local counts = head ~= ""
@@ -111,7 +111,7 @@ describe("a guarded entry point", function()
       end
     end)
 
-  it("goes on after its module and its kernel are closed", function()
+  it("runs to its end after its module and its kernel are closed", function()
     local x = lze.buffer("uint", 1 << 16)
     for _ = 1, 5 do
       local mod = lze.compile(plain)
@@ -128,30 +128,24 @@ describe("a guarded entry point", function()
     end
   end)
 
-  -- A script with its own caches, in which compiled() counts compilations and
-  -- saxpy, x and y are there; what the first one needs has been compiled.
+  -- Runs a script in a process with its own caches (see linker.output), which
+  -- has saxpy, x and y, and has compiled what the first launches need.
   local function with_caches(script)
     if not compiles then pending "nothing is compiled for a group size" end
-    local output
-    process.with_directory(function(dir)
-      output = process.output(linker.counter(dir) .. [[
-        local lze = require "lze"
-        local saxpy = lze.load "kernels/saxpy.spv".saxpy
-        local x, y = lze.buffer("float", 100000):fill(1),
-          lze.buffer("float", 100000)
-        saxpy({8, group = 8}, 1, x, y)
-        saxpy({7, group = 8}, 1, x, y)
-        lze.wait()]] .. script, {env = {POCL_CACHE_DIR = dir .. "/pocl",
-          XDG_CACHE_HOME = dir, PATH = linker.install(dir)}, seconds = 120})
-    end)
-    return output
+    return linker.output([[
+      local saxpy = lze.load "kernels/saxpy.spv".saxpy
+      local x, y = lze.buffer("float", 100000):fill(1),
+        lze.buffer("float", 100000)
+      saxpy({8, group = 8}, 1, x, y)
+      saxpy({7, group = 8}, 1, x, y)
+      lze.wait()]] .. script, 120)
   end
 
   -- PoCL itself compiles once more for more than 65535 work-items.
   for what, range in pairs {
     ["short ranges"] = "i * i * 6 + i", ["long ranges"] = "70000 + i * 37",
   } do
-    it("costs " .. what .. " no more than one compilation", function()
+    it("costs " .. what .. " at most one compilation", function()
       assert.equal("true\n", with_caches(([[
         local before = compiled()
         for i = 1, 100 do saxpy({%s, group = 64}, 1, x, y) end
@@ -175,7 +169,7 @@ describe("a guarded entry point", function()
       end]])
   end)
 
-  it("that cannot be built fails the launch, which names the kernel",
+  it("fails the launch if it cannot be built, and the error names the kernel",
     function()
       process.with_directory(function(dir)
         local out = process.output([[
@@ -192,7 +186,7 @@ describe("a guarded entry point", function()
             faults("fail " .. call .. " 0 0x70000003")
             local ok, err = pcall(k, {37, group = 8}, 2, x, y)
             print(ok, err.call, err.code, err)
-            print(pcall(k, {64, group = 8}, 2, x, y)) -- which needs none
+            print(pcall(k, {64, group = 8}, 2, x, y)) -- needs no guard
             faults ""
           end
           k({37, group = 8}, 3, x, y)

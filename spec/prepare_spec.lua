@@ -8,29 +8,23 @@ local process = require "spec.support.process"
 
 local compiles = lze.load "kernels/saxpy.spv".saxpy:prepare(64)
 
--- Runs a script in a process with its own caches. There compiled() returns the
--- number of kernels compiled so far, and await(n, between) waits until that is
--- n, calling `between` again and again if given.
+-- Runs a script in a process with its own caches (see linker.output). There
+-- await(n, between) waits until n kernels are compiled, calling `between` again
+-- and again if given.
 local function with_caches(script)
   if not compiles then pending "nothing is compiled for a group size" end
-  local output
-  process.with_directory(function(dir)
-    output = process.output(linker.counter(dir) .. [[
-      local lze = require "lze"
-      local saxpy = lze.load "kernels/saxpy.spv".saxpy
-      local function await(n, between)
-        while compiled() < n do
-          if between then between() else os.execute "sleep 0.02" end
-        end
+  return linker.output([[
+    local saxpy = lze.load "kernels/saxpy.spv".saxpy
+    local function await(n, between)
+      while compiled() < n do
+        if between then between() else os.execute "sleep 0.02" end
       end
-    ]] .. script, {env = {POCL_CACHE_DIR = dir .. "/pocl",
-      XDG_CACHE_HOME = dir, PATH = linker.install(dir)}, seconds = 600})
-  end)
-  return output
+    end
+  ]] .. script, 600)
 end
 
 describe("k:prepare", function()
-  it("compiles what the launch then finds", function()
+  it("compiles what the launch then uses", function()
     assert.equal("true\tmore\nnone\t5.0\nmore\n", with_caches [[
       local n = 100003 -- groups of 64, and an edge
       local x, y = lze.buffer("float", n):fill(1), lze.buffer("float", n)
@@ -58,7 +52,7 @@ describe("k:prepare", function()
     assert.equal(1, select(2, out:gsub("for groups of", "")))
   end)
 
-  it("of a range with an offset and of two dimensions", function()
+  it("compiles for a range with an offset and for two dimensions", function()
     assert.equal("true\ttrue\tnone\n", with_caches [[
       local y = lze.buffer("float", 70000)
       local one = {100, group = 16, offset = 7}
@@ -71,7 +65,7 @@ describe("k:prepare", function()
       print(a, b, compiled() == before and "none")]])
   end)
 
-  it("in the background, while launches go on", function()
+  it("compiles in the background while launches go on", function()
     assert.equal("true\t5.0\tnone\t6.0\ttrue\n", with_caches [[
       local n = 100003
       local x, y = lze.buffer("float", n):fill(1), lze.buffer("float", n)
@@ -123,7 +117,8 @@ describe("k:prepare", function()
     assert.is_true(mod.add:prepare(0, {background = true}))
   end)
 
-  it("has started what builds modules when a new source is compiled", function()
+  it("is helped by a build server that starts before a new source compiles",
+    function()
     local out = process.output([[
       local lze = require "lze"
       local source = ("kernel void k(global int *x) { *x = %d; }"):format(
@@ -142,7 +137,7 @@ describe("k:prepare", function()
       "zeModuleCreate compiled", table.concat(order, " "))
   end)
 
-  it("fails for the reason that a launch gives", function()
+  it("fails with the error of a launch", function()
     if not compiles then pending "nothing is compiled for a group size" end
     local out = process.output([[
       local lze = require "lze"
@@ -163,7 +158,7 @@ describe("k:prepare", function()
       "descriptors are free: PoCL could not compile and would abort\n", out)
   end)
 
-  it("is checked as a launch is", function()
+  it("checks its arguments as a launch does", function()
     local mod = lze.load "kernels/spec.spv"
     local x = lze.buffer("int", 3)
     assert.equal("kernel add: no global size",
@@ -186,7 +181,7 @@ describe("k:prepare", function()
       expect.misuse(function() k:prepare(3) end))
   end)
 
-  it("comes out the same from the build server and from the program", function()
+  it("builds the same code in the build server and in the program", function()
     if not compiles then pending "nothing is compiled for a group size" end
     local codes = {}
     for _, seconds in ipairs {"60", "0"} do

@@ -1,4 +1,4 @@
--- range_spec.lua - each work-item of a range runs exactly once, in any groups.
+-- range_spec.lua - each work-item of a range runs exactly once, in any group.
 -- SPDX-License-Identifier: MIT
 --
 -- LZE_TEST_RANGES=N runs N random kernels, LZE_TEST_SEED=S begins with that
@@ -14,17 +14,7 @@ local COUNT <const> = tonumber(os.getenv "LZE_TEST_RANGES" or
 local SEED <const> = tonumber(os.getenv "LZE_TEST_SEED" or "1")
 local LARGE <const> = os.getenv "LZE_TEST_LARGE" == "1"
 
--- What lze does not do yet: true has it tested.
-local coming = {
-  -- A kernel with a required group size takes any range.
-  required = true,
-  -- A module with debug information, as from clang -g, takes any range.
-  debug = true,
-}
-
-local whole <const> = not coming.required
-
--- The range over which each of these launches, and the group of each.
+-- Ranges, and a group for each.
 local odd = {
   {{37}, {8}}, {{1021}, {64}}, {{5}, {64}}, {{17, 13}, {4, 4}},
   {{67, 31}, {16, 16}}, {{3, 70}, {1, 32}}, {{7, 5, 3}, {2, 2, 2}},
@@ -47,16 +37,7 @@ describe("a random range", function()
   local function run(way, seed, launches)
     local world = random_range.world(way)
     for s = seed, seed + COUNT - 1 do
-      local options = {whole = whole, launches = launches}
-      local ok, said = pcall(random_range.try, world, s, options)
-      -- spirv-opt of SPIRV-Tools 2025 reads ids in parts, which lze refuses.
-      if not ok and way == "optimized" and
-        tostring(said):find("cannot write a guarded form", 1, true)
-      then
-        options.divide = true
-        ok, said = pcall(random_range.try, world, s, options)
-      end
-      assert(ok, said)
+      random_range.try(world, s, {launches = launches})
     end
   end
 
@@ -74,7 +55,6 @@ describe("a random range", function()
 
   it("runs each work-item of a module with debug information exactly once",
     function()
-      if not coming.debug then pending "not yet" end
       run("debug", SEED + 2 * COUNT, 2)
     end)
 
@@ -83,15 +63,15 @@ describe("a random range", function()
       local random_range = require "spec.support.random_range"
       local world = random_range.world()
       for seed = %d, %d do
-        random_range.try(world, seed, {whole = %s, launches = 2})
+        random_range.try(world, seed, {launches = 2})
       end
-      print "done"]]):format(SEED, SEED + COUNT - 1, whole),
+      print "done"]]):format(SEED, SEED + COUNT - 1),
       {env = {LZE_CHECK = "1"}, seconds = 60 + 30 * COUNT}))
   end)
 end)
 
 describe("the model of random ranges", function()
-  -- A world whose kernel is launched by f instead.
+  -- Returns a world in which f launches the kernels.
   local function failing(f)
     local world = random_range.world()
     for name, k in pairs(world.kernels) do
@@ -121,14 +101,14 @@ describe("the model of random ranges", function()
     end
   end
 
-  it("notices a work-item that is missing, runs twice, or is beyond",
+  it("finds a work-item that is missing, runs twice, or is beyond the range",
     function()
       assert.matches("ran 0 times", message(function() end))
       assert.matches("work%-item 0 ran %d times", message(function(k, ...)
         k(...)
         k(...)
       end))
-      assert.matches("what is beyond the range ran", message(
+      assert.matches("a work%-item beyond the range ran", message(
         function(k, range, ...)
           local more = table.move(range, 1, #range, 1, {})
           more[1], more.offset = more[1] + 1, range.offset
@@ -262,7 +242,7 @@ describe("a range that the group does not divide", function()
       assert.equal(2, x[38])
     end)
 
-  it("is refused by kernels to which groups matter", function()
+  it("is refused by kernels that need whole groups", function()
     local mod = lze.compile [[
       static void meet(void) { barrier(CLK_LOCAL_MEM_FENCE); }
       static uint place(void) { return get_group_id(0); }
@@ -280,7 +260,7 @@ describe("a range that the group does not divide", function()
       local ok, said = pcall(k, {1021, group = 64}, x)
       assert.is_false(ok, name)
       assert.matches("does not divide the range 1021", said)
-      -- lze's own group divides it, and each work-item runs once.
+      -- The group that lze chooses divides the range.
       local group = k:group(1021)
       assert.equal(0, 1021 % group, name)
     end
@@ -289,8 +269,7 @@ describe("a range that the group does not divide", function()
     for i, v in ipairs(x:read()) do assert.equal(i <= 1021 and 1 or 0, v) end
   end)
 
-  it("may be that of a kernel with a required group size", function()
-    if not coming.required then pending "not yet" end
+  it("works for a kernel with a required group size", function()
     local mod = lze.compile [[
       kernel __attribute__((reqd_work_group_size(16, 1, 1)))
       void line(global uint *x) { atomic_inc(&x[get_global_id(0)]); }

@@ -2,7 +2,7 @@
 -- SPDX-License-Identifier: MIT
 --
 -- spec/fuzz/runner.lua says how to run it, spec/support/random_range.lua what a
--- seed draws.  A seed has no steps that could be left out.
+-- seed draws. A seed has no steps.
 
 local runner = require "spec.fuzz.runner"
 local random_range = require "spec.support.random_range"
@@ -11,8 +11,8 @@ local function run(seeds, _, told)
   local worlds = {[0] = random_range.world "plain",
     random_range.world "optimized"}
   for seed in seeds do
-    random_range.try(worlds[seed % 2], seed, {whole = true,
-      tell = told and function(words) print("  " .. words) end})
+    random_range.try(worlds[seed % 2], seed,
+      {tell = told and function(words) print("  " .. words) end})
   end
 end
 
