@@ -92,10 +92,7 @@ math.randomseed(SEED)
 do
   local order = {}
   for i = 1, #cases do order[i] = i end
-  for i = #cases, 2, -1 do
-    local j = math.random(i)
-    order[i], order[j] = order[j], order[i]
-  end
+  stats.shuffle(order)
   for i, place in ipairs(order) do
     cases[place].half = i <= #cases // 2 and "tuned" or "held-out"
   end
@@ -246,10 +243,7 @@ local function compete(list, arguments)
   local most = math.floor(PAIR_SECONDS / each / count)
   for _, one in ipairs(list) do one.seconds = math.huge end
   for _ = 1, math.max(rounds, math.min(most, 20 * rounds)) do
-    for i = #list, 2, -1 do
-      local j = math.random(i)
-      list[i], list[j] = list[j], list[i]
-    end
+    stats.shuffle(list)
     for _, one in ipairs(list) do
       one.seconds = math.min(one.seconds,
         sample(one.k, one.launch, arguments, count))

@@ -354,10 +354,7 @@ local function measure(case)
   end
 
   local function round()
-    for i = #kept, 2, -1 do
-      local j = math.random(i)
-      kept[i], kept[j] = kept[j], kept[i]
-    end
+    stats.shuffle(kept)
     for _, config in ipairs(kept) do
       config.times[#config.times + 1] = (run(work, config.with))
     end

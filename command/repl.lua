@@ -361,14 +361,13 @@ local function history_path()
   local home = os.getenv "HOME"
   local state = os.getenv "XDG_STATE_HOME"
   local function quoted(path) return "'" .. path:gsub("'", "'\\''") .. "'" end
+  local needed = ""
   if not state or state == "" then
-    if not home or home == "" or not os.execute("test -d " .. quoted(home)) then
-      return nil
-    end
-    state = home .. "/.local/state"
+    if not home or home == "" then return nil end
+    state, needed = home .. "/.local/state", "test -d " .. quoted(home) .. " && "
   end
   local directory = state .. "/lze"
-  return os.execute("mkdir -p -m 700 " .. quoted(directory) ..
+  return os.execute(needed .. "mkdir -p -m 700 " .. quoted(directory) ..
       " 2>/dev/null") and directory .. "/history" or nil
 end
 

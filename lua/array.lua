@@ -1519,20 +1519,19 @@ function fields.strides(a)
 end
 
 -- Fields that scripts can read.
+local field_names = {"buffer", "device", "rank", "shape", "size", "strides",
+  "type"}
 local public_fields = {}
-for _, name in ipairs {"buffer", "device", "rank", "shape", "size", "strides",
-  "type"} do
-  public_fields[name] = fields[name]
-end
+for _, name in ipairs(field_names) do public_fields[name] = fields[name] end
 
 local function no_field(key)
   if type(key) == "string" and A[key] then
     fail("no function '%s' of an array; lze.array.%s is called with a point",
       key, key)
   end
-  fail("no field %s in an array (known: buffer, device, rank, shape, size, " ..
-    "strides, type and the functions of lze.array)",
-    type(key) == "string" and format("'%s'", key) or C.describe(key))
+  fail("no field %s in an array (known: %s and the functions of lze.array)",
+    type(key) == "string" and format("'%s'", key) or C.describe(key),
+    concat(field_names, ", "))
 end
 
 local function integer_index(key)

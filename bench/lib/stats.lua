@@ -10,6 +10,14 @@ function stats.median(values)
   return (sorted[(n + 1) // 2] + sorted[n // 2 + 1]) / 2
 end
 
+-- Shuffles a list in place (Fisher and Yates).
+function stats.shuffle(list)
+  for i = #list, 2, -1 do
+    local j = math.random(i)
+    list[i], list[j] = list[j], list[i]
+  end
+end
+
 function stats.geometric_mean(values)
   local sum = 0
   for _, v in ipairs(values) do sum = sum + math.log(v) end

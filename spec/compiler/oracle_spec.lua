@@ -1,11 +1,11 @@
--- oracle_spec.lua - what kernels in Lua compute is what Lua computes, to the
--- bit: every operator with every kind of operand, loops, random functions.
+-- oracle_spec.lua - kernels in Lua compute the same as Lua, to the bit: every
+-- operator with every kind of operand, loops, random functions.
 -- SPDX-License-Identifier: MIT
 --
--- Many functions are one kernel each time: a new module costs half a second.
--- LZE_ORACLE=SEED:COUNT runs COUNT kernels of random functions from SEED on.
--- LLVM 18 gives up on one in two ("did not reach a fixpoint"), but not on those
--- that are run otherwise.
+-- Each kernel holds many functions, because a new module costs half a second.
+-- LZE_ORACLE=SEED:COUNT runs COUNT kernels of random functions, starting at
+-- SEED. LLVM 18 fails on one in two ("did not reach a fixpoint"), but not on
+-- the default ones.
 
 local lze = require "lze"
 local lzc = require "spec.support.lzc"
@@ -30,8 +30,8 @@ for i = 1, #whole do
   end
 end
 
--- What an expression is in Lua.  Where Lua raises, kernels have a value of
--- their own, or any.
+-- Returns the value of an expression in Lua.  If Lua raises an error, kernels
+-- have a defined value or any value.
 local ANY = {}
 local function value_of(f, ...)
   local ok, r = pcall(f, ...)
@@ -49,8 +49,8 @@ local function same(x, y)
     x == y and x ~= 0 or x ~= x and y ~= y)
 end
 
--- Expressions over integers a, b and reals u, v: those of `ints` give
--- integers or booleans, those of `reals` reals.
+-- Checks expressions over integers a, b and reals u, v: `ints` give integers or
+-- booleans, `reals` give reals.
 local function expressions(ints, reals)
   local names = "local floor, ceil, abs, max, min, fmod, ult, sqrt, modf, " ..
     "tointeger = math.floor, math.ceil, math.abs, math.max, math.min, " ..
@@ -96,7 +96,7 @@ local function expressions(ints, reals)
 end
 
 describe("an operator in a kernel", function()
-  it("of integers is Lua's", function()
+  it("gives the same results as Lua for integers", function()
     local ints = {}
     local constants = {0, 1, -1, 2, 8, 7, -3, 127, 128, -128, 1000000,
       math.maxinteger, "math.mininteger"}
@@ -120,7 +120,7 @@ describe("an operator in a kernel", function()
                        "a * 0.5", "a - b / 2"})
   end)
 
-  it("of reals, and of both kinds, is Lua's", function()
+  it("gives the same results as Lua for reals and mixed operands", function()
     local ints, reals = {}, {}
     local operands = {"v", "b", "0", "1", "(-1)", "3", "0.5", "2.0", "(-0.0)",
                       "1e300", "(1 << 53)", "9007199254740993"}
@@ -173,7 +173,7 @@ describe("a loop in a kernel", function()
         end
         P[(i - 1) * M + %d] = s * 8 + n end]]):format(start, limit, step, rows)
     end
-    -- Each seventh of all: the driver takes a tenth of a second for a loop.
+    -- Only every seventh: the driver takes a tenth of a second for a loop.
     local nth = 0
     for _, start in ipairs {"a", "u", "1", least, most} do
       for _, limit in ipairs(limits) do
@@ -206,17 +206,21 @@ describe("a loop in a kernel", function()
   end)
 end)
 
--- Random functions of two integers and two reals that give one of each.
-local function generator(seed)
-  local state = seed
-  local g = {}
+-- Returns functions that draw a number from 1 to n, and an element of a list.
+local function randomizer(state)
   local function random(n)
     state = state * 6364136223846793005 + 1442695040888963407
     return (state >> 33) % n + 1
   end
-  local function one(list) return list[random(#list)] end
+  return random, function(list) return list[random(#list)] end
+end
+
+-- Makes random functions of two integers and two reals that return one of each.
+local function generator(seed)
+  local g = {}
+  local random, one = randomizer(seed)
   local int, flt, names, read
-  -- An element of a captured buffer; outside of it there is a default.
+  -- An element of a captured buffer, with a default outside of it.
   local function element(list, value)
     return random(3) > 1 and ("%s[(%s & 7) + 1]"):format(one(list), int(0)) or
       ("(%s[%s] or %s)"):format(one(list), int(0), value(0))
@@ -413,7 +417,7 @@ local function generator(seed)
     count = 0
     names = {int = {"a", "b", "s"}, flt = {"u", "v", "r"},
              vi = {"a", "b", "s"}, vf = {"u", "v", "r"}}
-    -- Not all: a kernel has 250 arguments and captures at most.
+    -- Not all buffers: a kernel has at most 250 arguments and captures.
     read = {one {"bytes", "shorts"}, one {"words", "counts"}}
     local early = random(3) == 1 and "if " .. cond(1) .. " then return s end\n"
     return head .. block(d) .. (partial and early or "") .. block(d) ..
@@ -424,7 +428,7 @@ end
 
 local FUNCTIONS, ITEMS = 24, 16
 
--- Buffers of eight elements that random functions read.
+-- Returns buffers of eight elements that random functions read.
 local function captured()
   return {lze.buffer("char", {0, 1, -1, 127, -128, 64, 10, -77}),
     lze.buffer("ushort", {0, 1, 0xffff, 0x7fff, 0x8000, 255, 1000, 13}),
@@ -486,18 +490,13 @@ local function random_kernel(seed)
   end
 end
 
--- Random functions that change SIZE elements of a buffer in place, in loops and
--- around barriers, and use afterwards what they read before.  PoCL 7.1 computes
--- kernels with loops and barriers wrongly in groups of one work-item.
+-- Makes random functions that change SIZE elements of a buffer in place, in
+-- loops and around barriers, and later use values read before.  PoCL 7.1
+-- computes kernels with loops and barriers wrongly in groups of one work-item.
 local SIZE = 8
 
 local function in_place(seed, barriers)
-  local state = seed * 977 + 5
-  local function random(n)
-    state = state * 6364136223846793005 + 1442695040888963407
-    return (state >> 33) % n + 1
-  end
-  local function one(list) return list[random(#list)] end
+  local random, one = randomizer(seed * 977 + 5)
   local reads, loops = 0, {}
   local block
   local function place()
@@ -551,7 +550,7 @@ local function in_place(seed, barriers)
   return table.concat(text) .. ("%s = %s\n"):format(place(), changed())
 end
 
--- A kernel of COUNT such functions, each with elements of its own.
+-- Runs a kernel of COUNT in-place functions, each with its own elements.
 local COUNT, GROUPS = 6, {1, 4, ITEMS}
 
 local function in_place_kernel(seed)
@@ -586,11 +585,11 @@ describe("random functions", function()
   local seed, count = (os.getenv "LZE_ORACLE" or "23:2"):match "(%d+):(%d+)"
   local first, last = seed // 1 | 0, seed + count - 1
 
-  it("compute what they compute in Lua", function()
+  it("compute the same as in Lua", function()
     for s = first, last do random_kernel(s) end
   end)
 
-  it("that change a buffer in place change it as in Lua", function()
+  it("change a buffer in place as in Lua", function()
     for s = first, last do in_place_kernel(s) end
   end)
 end)
