@@ -36,7 +36,10 @@ describe("a group that keeps values across a barrier", function()
     end
   end)
 
-  it("is smaller if stacks cannot be enlarged", function()
+  -- A sanitizer itself needs more address space.
+  local test = process.hosted and pending or it
+
+  test("is smaller if stacks cannot be enlarged", function()
     assert.equal("done\n", process.output(script:format(150),
       {before = "ulimit -s 2048; ulimit -v 60000000", seconds = 120}))
   end)
