@@ -1855,8 +1855,9 @@ describe("p:save", function()
     p:stop()
     local now = lze.stats().bytes
     local ms_in_all = (p.end_ns - p.start_ns) / 1e6
-    local took, unit = tostring(p):match "%d+%.%d +(%d+%.%d) (%ls) +1  long "
-    assert.is_true((unit == "ms" and 1 or 1e-3) * took <= ms_in_all + .051)
+    local took, unit = tostring(p):match "%d+%.%d +([%d.]+) (%ls) +1  long "
+    local ms = {ms = 1, us = 1e-3, ns = 1e-6}
+    assert.is_true(ms[unit] * took <= ms_in_all + .051)
     process.with_directory(function(dir)
       p:save(dir .. "/p.json")
       local trace = json.decode(read(dir .. "/p.json")).traceEvents
