@@ -1,6 +1,5 @@
 /*
- * argument_text_test.c - what LLVM's text says of kernels' arguments, put into
- * SPIR-V.
+ * argument_text_test.c - argument information from LLVM text, added to SPIR-V.
  * SPDX-License-Identifier: MIT
  */
 #include "argument_text.h"
@@ -11,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As LLVM's own writer makes it: every pointer is one to bytes. */
+/* As LLVM's own writer prints it: every pointer points to bytes. */
 static const char assembly[] =
   "OpCapability Addresses\n"
   "OpCapability Kernel\n"
@@ -58,7 +57,7 @@ static const char llvm[] =
   "!12 = !{!\"long*\", !\"uint __attribute__((ext_vector_type(4)))*\", "
   "!\"int\", !\"pair*\"}\n";
 
-/* A copy of `text`, in a block of its own, as a reader of it sees its end. */
+/* Copies `from` into its own block, so that reads past its end are detected. */
 static unsigned char *copy_of(const void *from, size_t size) {
   unsigned char *copy = malloc(size);
   if (copy == NULL) exit(2);
@@ -84,20 +83,20 @@ static void test_types(const void *module, size_t module_size) {
   CHECK(a[1].cls == SPIRV_ARG_LOCAL && a[1].type.bytes == 16);
   CHECK(a[1].type.lanes == 4 && a[1].type.sign == SPIRV_SIGN_UNSIGNED);
   CHECK(a[2].type.sign == SPIRV_SIGN_SIGNED);
-  /* The name of a struct says nothing of what is in it. */
+  /* The name of a struct does not describe its contents. */
   CHECK(strcmp(a[3].source_type, "pair*") == 0);
   CHECK(a[3].type.kind == SPIRV_KIND_UNKNOWN && a[3].type.bytes == 0);
   CHECK(a[3].is_const && a[3].is_restrict);
   const spirv_arg *g = spirv_find(m, "g\"")->args;
   CHECK(strcmp(g[0].source_type, "odd\\\\*") == 0);
   spirv_free(m);
-  /* What has strings is left alone. */
+  /* A module that already has the strings is unchanged. */
   const size_t before = size;
   CHECK(argument_text_add(llvm, &made, &size) && size == before);
   free(made);
 }
 
-/* The same module comes back, byte by byte. */
+/* Checks that the same module comes back, byte by byte. */
 static void adds_nothing(const char *text, const void *module,
                          size_t module_size) {
   unsigned char *made = copy_of(module, module_size);
@@ -125,20 +124,20 @@ static void test_refusals(const void *module, size_t size) {
              "!kernel_arg_base_type !0 {\n!0 = !{%s", lists[i]);
     adds_nothing(text, module, size);
   }
-  /* What is not a module, or ends in the middle. */
+  /* Data that is not a module, or is truncated. */
   for (size_t cut = 0; cut < 200; cut++)
     if (cut < 20 || cut % 4 != 0) adds_nothing(llvm, module, cut);
   adds_nothing(llvm, llvm, sizeof llvm - sizeof llvm % 4);
 }
 
-/* The next of a sequence that is always the same. */
+/* Returns the next number of a fixed sequence. */
 static uint32_t draw(uint32_t below) {
   static uint32_t state = 1;
   state = state * 1664525 + 1013904223;
   return (state >> 16) % below;
 }
 
-/* Damaged text, read from a block that ends with it. */
+/* Reads damaged text from a block that ends with it. */
 static void test_damage(const void *module, size_t module_size) {
   static const char odd[] = "!\"\\{}@ \n(,019f";
   while (checks < 20000) {

@@ -1,5 +1,5 @@
 /*
- * check.h - what the tests of SPIR-V have in common: checks and an assembler.
+ * check.h - checks and an assembler shared by the tests of SPIR-V.
  * SPDX-License-Identifier: MIT
  *
  * A check prints a line only if it fails; main prints both counts.
@@ -15,7 +15,7 @@
 #include <string.h>
 
 static int failures, checks;
-static const char *module_name = ""; /* the module at hand */
+static const char *module_name = ""; /* the current module */
 
 __attribute__((format(printf, 2, 3))) static void
 failed(int line, const char *format, ...)
@@ -60,7 +60,7 @@ check_text(const char *got, const char *expected, const char *what,
          expected ? expected : "NULL");
 }
 
-/* The module that a text says, for spvBinaryDestroy; exits if it says none. */
+/* Assembles a module, for spvBinaryDestroy; exits if the text is invalid. */
 static spv_binary assembled(spv_target_env version, const char *text)
 {
   spv_context context = spvContextCreate(version);

@@ -1,5 +1,5 @@
 /*
- * damage.h - SPIR-V modules damaged at random, but repeatably.
+ * damage.h - damages SPIR-V modules at random, but repeatably.
  * SPDX-License-Identifier: MIT
  */
 #ifndef DAMAGE_H
@@ -12,7 +12,7 @@
 
 static uint64_t state;
 
-/* The next of a sequence that a seed determines (xorshift). */
+/* Returns the next number of the sequence of a seed (xorshift). */
 static uint32_t draw(uint32_t below)
 {
   state ^= state << 13;
@@ -45,7 +45,7 @@ static input read_input(const char *path)
   return in;
 }
 
-/* The start of a random instruction. */
+/* Returns the start of a random instruction. */
 static uint32_t draw_instruction(const input *m)
 {
   uint32_t target = 5 + draw(m->count - 5), at = 5;
@@ -74,18 +74,18 @@ static void damage(input *m, const input *other)
   case 0: /* one bit, anywhere */
     m->words[draw(m->count)] ^= 1u << draw(32);
     break;
-  case 1: /* an odd value, anywhere */
+  case 1: /* an unusual value, anywhere */
     m->words[draw(m->count)] = odd[draw(sizeof odd / sizeof *odd)];
     break;
   case 2:
   case 3:
-  case 4: /* another id, most likely, in an operand */
+  case 4: /* most likely another id, in an operand */
     m->words[inside] = 1 + draw(bound);
     break;
   case 5: /* a small number in an operand */
     m->words[inside] = draw(64);
     break;
-  case 6: /* another opcode of the same length */
+  case 6: /* remove an instruction */
     m->words[at] = (m->words[at] & 0xffff0000u) | draw(draw(4) ? 420 : 6500);
     break;
   case 7: /* an instruction goes */
@@ -93,7 +93,7 @@ static void damage(input *m, const input *other)
             (m->count - at - length) * (size_t)4);
     m->count -= length;
     break;
-  case 8: /* an instruction comes, from here or from another module */
+  case 8: /* insert an instruction, from this or another module */
   case 9: {
     const input *from = draw(3) ? m : other;
     uint32_t piece[64];
@@ -108,7 +108,7 @@ static void damage(input *m, const input *other)
     m->count += words;
     break;
   }
-  case 10: /* two instructions change places */
+  case 10: /* swap two instructions */
     if (at + length < m->count) {
       uint32_t next = m->words[at + length] >> 16;
       if (next == 0 || next > 64 || next > m->count - at - length)
@@ -119,7 +119,7 @@ static void damage(input *m, const input *other)
       memcpy(m->words + at, piece, next * (size_t)4);
     }
     break;
-  case 11: /* the end is missing */
+  case 11: /* cut off the end */
     if (draw(8) == 0)
       m->count = 5 + draw(m->count - 5);
     break;
@@ -128,7 +128,7 @@ static void damage(input *m, const input *other)
     m->count = 6;
 }
 
-/* Round `n` of a seed: one of the inputs, damaged in one to four ways. */
+/* Round `n` of a seed damages one of the inputs in one to four ways. */
 static void damage_round(input *m, const input *inputs, unsigned files,
                          uint64_t seed, unsigned long n)
 {

@@ -55,9 +55,10 @@ static uint64_t part_end(const lze_GroupInput *in, const lze_GroupPart *p,
   return end < last ? end : last;
 }
 
-/* The parts have one legal size.  Whole groups stay inside the range; guarded
-   ones have work-items in it.  Inside the range the parts are disjoint, and as
-   large as it is together: so they cover every work-item once. */
+/* All parts have the same legal size.  Whole groups stay inside the range;
+   guarded groups contain work-items of it.  Inside the range the parts are
+   disjoint and together as large as it is, so they cover every work-item
+   once. */
 static void check_parts(const lze_GroupInput *in, const lze_GroupChoice *c) {
   volume sum = 0, range = 1;
   REQUIRE(c->count >= 1 && c->count <= LZE_MAX_PARTS);
@@ -105,14 +106,14 @@ static void check_parts(const lze_GroupInput *in, const lze_GroupChoice *c) {
   REQUIRE(sum == range);
 }
 
-/* Whether groups that divide the range can keep to the limits at all. */
+/* Returns true if groups that divide the range can keep to the limits. */
 static bool divisible(const lze_GroupInput *in) {
   volume size = 1;
   for (int d = 0; d < 3; d++) {
     uint64_t n = in->global[d], most = stated(in->max_count[d]);
     uint64_t g = (n + most - 1) / most;
     while (g < 65536 && n % g != 0) g++;
-    if (n % g != 0) { /* then fewer than 65536 groups divide it */
+    if (n % g != 0) { /* fewer than 65536 groups divide it */
       if (most > 65536) most = 65536;
       while (n % most != 0) most--;
       g = n / most;
@@ -154,7 +155,7 @@ static void check_choice(const lze_GroupInput *in) {
   }
   REQUIRE(c->count == 0);
   if (in->given[0] != 0 || in->required[0] != 0) return;
-  /* Without those only an impossible limit or offset is a reason. */
+  /* Otherwise only an impossible limit or offset is a reason. */
   bool possible = true, any = true;
   for (int d = 0; d < 3; d++) {
     if (in->offset[d] > UINT32_MAX || (in->offset[d] != 0 && !in->offsets))
@@ -167,7 +168,7 @@ static void check_choice(const lze_GroupInput *in) {
   }
 }
 
-/* What is worth measuring is legal, and different. */
+/* Candidates for measuring are legal and distinct. */
 static void check_candidates(const lze_GroupInput *in) {
   enum { MOST = 24 };
   uint32_t sizes[MOST][3];
@@ -313,7 +314,7 @@ static lze_GroupInput input(bool software, uint64_t x, uint64_t y, uint64_t z) {
 #define EXPECT(in, parts, x, y, z, why) \
   expect(&(in), parts, x, y, z, why, __LINE__)
 
-/* `parts` is 0 where the choice must fail. */
+/* `parts` is 0 if the choice must fail. */
 static void expect(const lze_GroupInput *in, int parts, uint32_t x, uint32_t y,
                    uint32_t z, const char *why, int line) {
   lze_GroupChoice c;
@@ -368,7 +369,7 @@ static lze_GroupInput with_policy(lze_GroupInput in, lze_Policy policy,
 static void check_known(void) {
   lze_GroupInput in;
 
-  /* One size serves the ranges of a kind. */
+  /* One size serves all ranges of a kind. */
   in = input(true, 16777216, 0, 0);
   EXPECT(in, 1, 256, 1, 1, "256 of 16777216: 65536 groups for 2 cores");
   in = input(true, 1000000, 0, 0);
@@ -383,7 +384,7 @@ static void check_known(void) {
   EXPECT(in, 1, 256, 1, 1, "256 of 1: all of it in one group; guarded at the "
          "end of the range");
 
-  /* Few work-items go together, but one by one if they may be long. */
+  /* Few work-items share a group, but run one by one if they may take long. */
   in = input(true, 37, 0, 0);
   EXPECT(in, 1, 256, 1, 1, "256 of 37: all of it in one group; guarded at "
          "the end of the range");
@@ -393,7 +394,7 @@ static void check_known(void) {
   EXPECT(in, 1, 32, 2, 2, NULL);
   in.features |= SPIRV_HAS_LONG_LOOPS;
   EXPECT(in, 1, 1, 1, 1, NULL);
-  /* Light groups in three dimensions are larger; three edges at most. */
+  /* Light groups in three dimensions are larger, with at most three edges. */
   in = input(true, 17, 1021, 129);
   EXPECT(in, 1, 32, 2, 16, NULL);
   in = input(true, 211, 127, 103);
@@ -421,7 +422,7 @@ static void check_known(void) {
   in = input(true, 4294967291, 0, 0);
   EXPECT(in, 2, 256, 1, 1, NULL);
 
-  /* A GPU takes all of it in one guarded launch. */
+  /* A GPU runs the whole range in one guarded launch. */
   in = input(false, 16777216, 0, 0);
   EXPECT(in, 1, 256, 1, 1, "256 of 16777216: 65536 groups for 512 execution "
          "units");
@@ -429,8 +430,8 @@ static void check_known(void) {
   EXPECT(in, 1, 256, 1, 1, "256 of 1000003: 3907 groups for 512 execution "
          "units; guarded at the end of the range");
 
-  /* A kernel without a guarded form needs a divisor: of a prime, that is all
-     of it or 1. */
+  /* A kernel without a guarded form needs a divisor: for a prime, the whole
+     range or 1. */
   in = with_barrier(input(true, 1021, 0, 0));
   EXPECT(in, 1, 1, 1, 1, "1 of 1021: no better size up to 4096 divides it; "
          "it must divide the range because the kernel has barriers");
@@ -477,7 +478,7 @@ static void check_known(void) {
   EXPECT(in, 0, 0, 0, 0, "no group of at most 1024 work-items cuts the range "
          "1073741824 into few enough groups (524288x4294967295x4294967295)");
 
-  /* By hand. */
+  /* A given group size. */
   in = with_given(input(true, 1000, 0, 0), 64, 0, 0);
   EXPECT(in, 1, 64, 1, 1, "64 of 1000: the given group; guarded at the end "
          "of the range");
@@ -499,7 +500,7 @@ static void check_known(void) {
   EXPECT(in, 0, 0, 0, 0, "the given group 16 is more than the 8 a group may "
          "have along y");
 
-  /* Required. */
+  /* A group size that the kernel requires. */
   in = with_required(input(false, 64, 64, 0), 8, 4, 1);
   EXPECT(in, 1, 8, 4, 1, "8x4 of 64x64: the required group");
   in = with_given(in, 8, 4, 1);
@@ -514,7 +515,7 @@ static void check_known(void) {
   EXPECT(in, 1, 8, 4, 2, "8 of 64: the required group; guarded at the end of "
          "the range");
 
-  /* The rules of others. */
+  /* The other policies. */
   in = with_policy(input(false, 1000000, 0, 0), LZE_POLICY_DRIVER, 64);
   EXPECT(in, 1, 64, 1, 1, "64 of 1000000: the driver's suggestion");
   in = with_barrier(with_policy(in, LZE_POLICY_DRIVER, 63));
@@ -542,7 +543,7 @@ static void check_known(void) {
          "units");
 }
 
-/* A GPU's groups fill its cores, however little its driver tells. */
+/* A GPU's groups fill its cores even if its driver reports little. */
 static void check_gpu(void) {
   static const uint32_t told[] = {0, 1, 8, 16, 32};
   lze_GroupInput in;
@@ -561,8 +562,8 @@ static void check_gpu(void) {
     in.global[1] = 1080;
     EXPECT(in, 1, 128, 2, 1, NULL);
   }
-  /* Few work-items that may take long go to as many cores as there are, a
-     sub-group of 16 each; in smaller ones where each reads its own lines. */
+  /* If few work-items may take long, they spread over all cores, a sub-group of
+     16 each, or a smaller one if each work-item reads its own lines. */
   in = input(false, 4096, 0, 0);
   in.units = 132;
   in.features = SPIRV_HAS_LOOPS;
@@ -570,10 +571,10 @@ static void check_gpu(void) {
   in.beside[0] = 1;
   in.apart[0] = 8;
   EXPECT(in, 1, 8, 1, 1, NULL);
-  /* No more groups than have places at a time. */
+  /* No more groups than can run at a time. */
   in.global[0] = 131072;
   EXPECT(in, 1, 64, 1, 1, NULL);
-  /* A core of few threads is filled by smaller ones. */
+  /* A core with few threads is filled by smaller groups. */
   in = input(false, 1048576, 0, 0);
   in.features = SPIRV_HAS_LOOPS;
   EXPECT(in, 1, 128, 1, 1, NULL);
@@ -581,13 +582,13 @@ static void check_gpu(void) {
   EXPECT(in, 1, 128, 1, 1, NULL);
   in.threads_per_unit = 1;
   EXPECT(in, 1, 256, 1, 1, NULL);
-  /* A few rows where nothing divides their number. */
+  /* A group takes a few rows if nothing divides their number. */
   in = input(false, 127, 131, 137);
   in.units = 2;
   EXPECT(in, 1, 128, 1, 2, "128x1x2 of 127x131x137: 9039 groups for 2 "
          "execution units; guarded at the end of the range");
-  /* What every group does once is better done by fewer, larger ones, unless
-     cores have none then. */
+  /* If every group repeats some work, fewer and larger groups are better,
+     unless that leaves cores idle. */
   in = with_barrier(input(false, 1048576, 0, 0));
   in.features |= SPIRV_USES_LOCAL | SPIRV_HAS_LOOPS | SPIRV_SWEEPS_LOCAL;
   in.local_bytes = 1024;
@@ -601,11 +602,11 @@ static void check_gpu(void) {
   EXPECT(in, 1, 128, 1, 1, NULL);
 }
 
-/* What is known of a kernel's memory. */
+/* Groups that fit the kernel's memory accesses. */
 static void check_memory(void) {
   lze_GroupInput in;
 
-  /* Along y: the rows of a group are as short as can be. */
+  /* Accesses along y: the rows of a group are as short as possible. */
   in = input(true, 1021, 1021, 0);
   in.beside[1] = 2;
   in.apart[0] = 2;
@@ -615,8 +616,8 @@ static void check_memory(void) {
   in.beside[1] = 2;
   in.apart[0] = 2;
   EXPECT(in, 1, 1, 256, 1, NULL);
-  /* A range with short rows leaves more to the other dimensions, if it is
-     large or its work-items are heavy. */
+  /* If rows of the range are short, a group is larger in the other dimensions,
+     provided that the range is large or its work-items are heavy. */
   in = input(true, 3, 16384, 0);
   in.beside[0] = in.apart[1] = 2;
   EXPECT(in, 1, 128, 2, 1, NULL);
@@ -626,28 +627,29 @@ static void check_memory(void) {
   EXPECT(in, 1, 4, 2, 128, NULL);
   in.beside[0] = in.beside[1] = in.apart[0] = in.apart[1] = 1;
   EXPECT(in, 1, 4, 256, 1, NULL);
-  /* Both, as in a transposition: as many rows as stay in the cache if they are
-     a page apart, and whole lines along y. */
+  /* Accesses along both, as in a transposition: as many rows as stay in the
+     cache if they are a page apart, and whole lines along y. */
   in = input(true, 1024, 1024, 0);
   in.beside[0] = in.beside[1] = in.apart[0] = in.apart[1] = 1;
   EXPECT(in, 1, 8, 32, 1, NULL);
   in = input(false, 1024, 1024, 0);
   in.beside[0] = in.beside[1] = in.apart[0] = in.apart[1] = 1;
   EXPECT(in, 1, 8, 32, 1, NULL);
-  /* On a GPU what it writes is side by side. */
+  /* On a GPU, the stores of a group are contiguous. */
   in = with_range(in, 211, 127, 103);
   in.stores[1] = 1;
   EXPECT(in, 1, 4, 64, 1, NULL);
   in.stores[0] = 1;
   in.stores[1] = 0;
   EXPECT(in, 1, 8, 32, 1, NULL);
-  /* Of x and z: whole planes of the result lie between neighbours along x. */
+  /* Accesses along x and z: neighbours along x are whole planes of the result
+     apart. */
   in = input(true, 256, 256, 64);
   in.beside[0] = in.beside[2] = in.apart[0] = in.apart[2] = 1;
   in.apart[1] = 2;
   EXPECT(in, 1, 8, 2, 64, NULL);
-  /* A product of matrices: its loops go down columns, of which a line is read
-     whole, and rows that are together share these. */
+  /* A product of matrices: its loops go down columns and read whole lines,
+     which the rows of a group share. */
   in = input(true, 512, 512, 0);
   in.features |= SPIRV_HAS_LOOPS;
   in.beside[0] = in.apart[1] = 9;
@@ -660,7 +662,7 @@ static void check_memory(void) {
   in.global[0] = in.global[1] = 512;
   EXPECT(in, 1, 256, 1, 1, NULL);
 
-  /* A sum by halves: through its barriers in registers. */
+  /* A sum by halves: it keeps its values in registers across barriers. */
   in = with_barrier(input(true, 1048576, 0, 0));
   in.features |= SPIRV_USES_LOCAL | SPIRV_HAS_LOOPS;
   in.builtins |= SPIRV_BUILTIN_GROUP_SIZE;
@@ -669,14 +671,14 @@ static void check_memory(void) {
   in.simd = 16;
   EXPECT(in, 1, 8, 1, 1, "8 of 1048576: 131072 groups for 2 cores; it must "
          "divide the range because the kernel has barriers");
-  /* One that fills a table, which costs every group the same. */
+  /* A kernel that fills a table, at the same cost for every group. */
   in.features |= SPIRV_SWEEPS_LOCAL;
   in.local_bytes = 65536;
   in.local_fit[0] = 0;
   EXPECT(in, 1, 4096, 1, 1, NULL);
 
-  /* Arrays in local memory: never more than they have places for, and just so
-     many where the kernel does not ask how many there are. */
+  /* Local arrays: a group never exceeds their places, and fills them exactly if
+     the kernel does not query its size. */
   in = with_barrier(input(true, 512, 512, 0));
   in.features |= SPIRV_USES_LOCAL;
   in.local_fit[0] = in.local_fit[1] = 16;
@@ -693,7 +695,7 @@ static void check_memory(void) {
   EXPECT(in, 1, 20, 20, 1, "20x20 of 1000x1000: the given group");
 }
 
-/* Where few groups are allowed, the smallest sizes may be all that fits. */
+/* If few groups are allowed, only the smallest sizes may fit. */
 static void check_few_groups(void) {
   lze_GroupInput in = input(true, 2, 2100, 847);
   in.kernel_max = in.max_total = 1024;
@@ -720,10 +722,10 @@ static void expect_cover(const lze_GroupInput *in, int whole, int count,
   check_choice(in);
 }
 
-/* Which launches cover a range by a given group. */
+/* Checks which launches cover a range with a given group. */
 static void check_cover(void) {
   lze_GroupInput in = with_given(input(true, 1000, 0, 0), 64, 1, 1);
-  /* Few light work-items take less time guarded than one more launch does. */
+  /* For few light work-items, guards take less time than one more launch. */
   EXPECT_COVER(in, 0, 1);
   in.features = SPIRV_HAS_LOOPS;
   EXPECT_COVER(in, 1, 2);
@@ -739,10 +741,10 @@ static void check_cover(void) {
   EXPECT_COVER(in, 1, 4);
   in = with_range(in, 999, 1000, 99);
   EXPECT_COVER(in, 1, 3);
-  /* No group is whole along y. */
+  /* No whole group fits along y. */
   in = with_range(in, 99999, 3, 2);
   EXPECT_COVER(in, 0, 1);
-  /* Without offsets of the driver only the guarded form has one. */
+  /* If the driver lacks offsets, only the guarded form has one. */
   in = with_given(input(true, 65536, 4, 0), 64, 1, 1);
   in.offset[0] = 5;
   EXPECT_COVER(in, 1, 1);
@@ -752,7 +754,7 @@ static void check_cover(void) {
   EXPECT_COVER(in, 1, 1);
 }
 
-/* A choice stands between a script and its launch: no input takes long. */
+/* A launch waits for its choice, so no input may take long. */
 static void check_time(void) {
   static const uint64_t ranges[][3] = {
       {4294967291, 4294967291, 4294967291},
@@ -769,7 +771,7 @@ static void check_time(void) {
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
     double us = (double)(end.tv_sec - begin.tv_sec) * 1e6 +
                 (double)(end.tv_nsec - begin.tv_nsec) / 1e3;
-    /* 0.2 ms when optimised; room for sanitizers and slow machines. */
+    /* 0.2 ms when optimised; the rest is for sanitizers and slow machines. */
     REQUIRE(us < 20000);
   }
 }

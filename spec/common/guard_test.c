@@ -1,9 +1,9 @@
 /*
- * guard_test.c - modules with guarded entry points, as the reader sees them.
+ * guard_test.c - modules with guarded entry points, as the reader parses them.
  * SPDX-License-Identifier: MIT
  *
- * Runs in the top directory; other directories whose modules are to be checked
- * may be named.  What guards do is in spec/driver/guard_test.c.
+ * Runs in the top directory.  Arguments name other directories of modules to
+ * check.  spec/driver/guard_test.c tests what guards do.
  */
 #include "check.h"
 #include "spirv.h"
@@ -16,7 +16,7 @@
 
 #include <spirv/unified1/spirv.h>
 
-static bool may_be_invalid; /* the module at hand */
+static bool may_be_invalid; /* the current module */
 
 /* ------------------------------------------------------------------------
  * Modules.
@@ -36,7 +36,7 @@ static spirv_module *parse(const void *words, size_t size)
 static spirv_module *assemble(const char *text)
 {
   spv_binary binary = assembled(SPV_ENV_UNIVERSAL_1_6, text);
-  /* Debian's assembler says 1.6 of every module; each here is of 1.2. */
+  /* Debian's assembler writes version 1.6 into every module; these are 1.2. */
   if (binary->code[1] > 0x10200 && strstr(text, "; 1.4") == NULL)
     binary->code[1] = 0x10200;
   else if (binary->code[1] > 0x10400)
@@ -46,7 +46,7 @@ static spirv_module *assemble(const char *text)
   return m;
 }
 
-/* The module as text, for the caller to free. */
+/* Returns the module as text, which the caller frees. */
 static char *disassemble(const spirv_module *m)
 {
   spv_context context = spvContextCreate(SPV_ENV_UNIVERSAL_1_6);
@@ -61,7 +61,7 @@ static char *disassemble(const spirv_module *m)
   return copy;
 }
 
-/* How often a text is in another. */
+/* Counts the occurrences of `part` in `text`. */
 static int count_text(const char *text, const char *part)
 {
   int n = 0;
@@ -69,7 +69,7 @@ static int count_text(const char *text, const char *part)
   return n;
 }
 
-/* The module with guards, which must be valid if it was. */
+/* Returns the module with guards, which must be valid if the original is. */
 static spirv_module *guard(const spirv_module *m, bool keep)
 {
   char message[300];
@@ -98,8 +98,8 @@ static const spirv_kernel *guarded(const spirv_module *m, const char *name)
   return spirv_find(m, full);
 }
 
-/* An argument is as in the module without guards.  What lies further away than
-   the entry point itself, the reader need not see through a call. */
+/* Checks that an argument is as in the module without guards.  The reader need
+   not follow a call to find what is beyond the entry point itself. */
 static void check_argument(const spirv_arg *a, const spirv_arg *b)
 {
   CHECK_TEXT(a->name, b->name);
@@ -148,7 +148,8 @@ static void check_kernel(const spirv_module *m, const spirv_kernel *a,
                            : 0));
 }
 
-/* A guarded entry point tests each work-item only if its group is not full. */
+/* Checks that a guarded entry point tests each work-item only if its group is
+   not full. */
 static void check_branches(const spirv_module *m, const spirv_kernel *k)
 {
   const spirv_function *f = &m->functions[k->function];
@@ -164,8 +165,8 @@ static void check_branches(const spirv_module *m, const spirv_kernel *k)
   CHECK(branches[0][3] != branches[0][2]);
 }
 
-/* Returns true for the variable of the global id, by itself or in a group of
-   decorations. */
+/* Returns true if `id` is the variable of the global id, decorated directly or
+   in a group of decorations. */
 static bool is_global_id(const spirv_module *m, uint32_t id)
 {
   for (size_t i = 0; i < m->instruction_count; i++) {
@@ -187,7 +188,7 @@ static const spirv_function *function_of(const spirv_module *m, uint32_t id)
   return NULL;
 }
 
-/* What a guarded entry point calls: the kernel's function. */
+/* Returns the kernel's function, which its guarded entry point calls. */
 static const spirv_function *called_by(const spirv_module *m,
                                        const spirv_kernel *k)
 {
@@ -196,9 +197,9 @@ static const spirv_function *called_by(const spirv_module *m,
   return &m->functions[f->callees[0]];
 }
 
-/* What is added to the ids that a function loads is its last parameter, and it
-   hands the same on to the functions that take one; returns true if it loads or
-   calls any. */
+/* Checks that a function adds its last parameter to the ids that it loads, and
+   passes this parameter to functions that take one.  Returns true if it loads
+   the id or calls a function that does. */
 static bool check_shift(const spirv_module *m, const spirv_function *f,
                         bool *checked)
 {
@@ -225,8 +226,8 @@ static bool check_shift(const spirv_module *m, const spirv_function *f,
   return shifted;
 }
 
-/* A guarded entry point hands on where the global ids begin, and does not load
-   them with it itself. */
+/* Checks that a guarded entry point passes on its arguments and, if the kernel
+   uses the global ids, their start. */
 static void check_first(const spirv_module *m, const spirv_kernel *k)
 {
   const spirv_function *f = &m->functions[k->function];
@@ -247,7 +248,7 @@ static void check_first(const spirv_module *m, const spirv_kernel *k)
   }
 }
 
-/* What holds of every module; returns how many kernels are guarded. */
+/* Checks the rules for every module; returns the number of guarded kernels. */
 static size_t check_module(const spirv_module *m)
 {
   size_t count = 0;
@@ -270,7 +271,7 @@ static size_t check_module(const spirv_module *m)
       check_branches(g, with);
       check_first(g, with);
       CHECK(!spirv_can_guard(g, with));
-      /* No function is called as the kernel is. */
+      /* No function has the kernel's name. */
       for (size_t f = 0; f < g->function_count; f++)
         CHECK(g->functions[f].name == NULL ||
               strcmp(g->functions[f].name, k->name) != 0);
@@ -281,7 +282,7 @@ static size_t check_module(const spirv_module *m)
 }
 
 /* ------------------------------------------------------------------------
- * The project's own.
+ * Modules of this project.
  */
 
 static size_t check_directory(const char *path)
@@ -317,7 +318,7 @@ static size_t check_directory(const char *path)
 }
 
 /* ------------------------------------------------------------------------
- * By hand.
+ * Modules written here.
  */
 
 #define HEAD(capabilities) \
@@ -342,14 +343,14 @@ static size_t check_directory(const char *path)
   "%c272 = OpConstant %uint 272\n" \
   "%fn = OpTypeFunction %void\n"
 
-/* A kernel that does nothing but what `body` does. */
+/* A kernel that only does what `body` does. */
 #define FUNCTION(name, body) \
   "%" name " = OpFunction %void None %fn\n" \
   "%l_" name " = OpLabel\n" body \
   "OpReturn\n" \
   "OpFunctionEnd\n"
 
-/* Kernels that notice how they are grouped, behind helper functions. */
+/* Kernels that depend on their grouping, also in helper functions. */
 static void test_refused(void)
 {
   static const struct {
@@ -390,7 +391,7 @@ static void test_refused(void)
      "%x = OpFunctionCall %void %far\n", false},
     {"OpDecorate %far LinkageAttributes \"_Z12get_work_dimv\" Import\n",
      "%x = OpFunctionCall %void %far\n", true},
-    /* The id, but not by a load of all of it. */
+    /* The id, but not loaded as a whole. */
     {"OpDecorate %v BuiltIn GlobalInvocationId\n",
      "%x = OpInBoundsAccessChain %part %v %c0\n"
      "%y = OpLoad %ulong %x\n", false},
@@ -538,7 +539,7 @@ static void test_arguments(bool linked)
   may_be_invalid = false;
 }
 
-/* How often a text is in the module with guards. */
+/* Counts the occurrences of `part` in the module with guards. */
 static int count_in(const spirv_module *m, bool keep, const char *part)
 {
   spirv_module *g = guard(m, keep);
@@ -549,7 +550,8 @@ static int count_in(const spirv_module *m, bool keep, const char *part)
   return n;
 }
 
-/* Line numbers, debug information and specialization constants stay. */
+/* Line numbers, debug information and specialization constants are
+   preserved. */
 static void test_debug(void)
 {
   module_name = "debug";
@@ -592,8 +594,9 @@ static void test_debug(void)
   module_name = "";
 }
 
-/* Several names of a function, functions with the same arguments, one of them
-   those of another's guarded entry point, and a kernel that calls another. */
+/* A function with several names, functions with the same arguments, one of them
+   with the arguments of a guarded entry point, and a kernel that calls
+   another. */
 static void test_several(void)
 {
   module_name = "several";
@@ -665,7 +668,7 @@ static void test_several(void)
   CHECK_INT(count_in(m, false, "OpULessThan "), 9);
   spirv_free(m);
 
-  /* A kernel that is not guarded stays as it is, or is none any more. */
+  /* A kernel that is not guarded is either unchanged or no longer a kernel. */
   module_name = "other kernels";
   may_be_invalid = true;
   m = assemble(
@@ -691,7 +694,7 @@ static void test_several(void)
   CHECK_INT(count_in(m, false, "OpFunction "), 2);
   spirv_free(m);
 
-  /* What must not be optimised may not be inlined. */
+  /* A function that must not be optimised may not be inlined. */
   module_name = "slow";
   m = assemble(
     HEAD("")
@@ -717,7 +720,7 @@ static const spirv_function *named(const spirv_module *m, const char *name)
   return &m->functions[0];
 }
 
-/* What a function calls adds to its ids: its caller's parameter, or zeros. */
+/* Checks that calls in `f` pass zeros to add to the ids. */
 static void check_zeros(const spirv_module *m, const spirv_function *f)
 {
   for (uint32_t i = f->first; i < f->first + f->count; i++) {
@@ -731,8 +734,8 @@ static void check_zeros(const spirv_module *m, const spirv_function *f)
   }
 }
 
-/* Functions that read the id, themselves or by others, with and without
-   parameters, called from guarded kernels and from one that stays. */
+/* Functions that read the id, directly or through other functions, with and
+   without parameters, called from guarded kernels and from one that is not. */
 static void test_shifted(void)
 {
   module_name = "shifted";
@@ -803,7 +806,7 @@ static void test_shifted(void)
   CHECK_INT(called_by(g, guarded(g, "a"))->param_count, 1);
   CHECK_INT(called_by(g, guarded(g, "b"))->param_count, 1);
   CHECK_INT(called_by(g, guarded(g, "d"))->param_count, 0);
-  /* The kernels that stay have ids as the driver gives them. */
+  /* Kernels that are kept use the ids as the driver gives them. */
   const spirv_function *c = named(g, "c");
   CHECK_INT(c->param_count, 0);
   CHECK_INT(c->id, g->functions[spirv_find(g, "c")->function].id);
@@ -814,19 +817,19 @@ static void test_shifted(void)
   CHECK_INT(count_in(m, true, "OpIAdd"), 1 + 2 + 1 + 1 + 3 * 3);
   CHECK_INT(count_in(m, true, "Aligned 32"), 1);
   CHECK_INT(count_in(m, true, "OpConstantNull"), 1);
-  /* Without the kernel itself its function takes a parameter as others do. */
+  /* If the kernel is dropped, its function takes a parameter like any other. */
   CHECK_INT(count_in(m, false, "OpIAdd"), 1 + 2 + 1 + 1 + 1 + 3 * 3);
   CHECK_INT(count_in(m, false, "OpLoad"), 6 + 3 * 3);
   spirv_free(m);
   module_name = "";
 }
 
-/* The function that clang's kernels call has the kernel's name, by which
-   llvm-spirv takes it for the kernel: it may not be longer then. */
+/* clang's kernels call a function that has the kernel's name.  llvm-spirv takes
+   it for the kernel, so the name must go. */
 static void test_wrapped(void)
 {
   module_name = "wrapped";
-  may_be_invalid = true; /* as a function is exported that has no name then */
+  may_be_invalid = true; /* an exported function then has no name */
   spirv_module *m = assemble(
     HEAD("")
     "OpEntryPoint Kernel %a \"a\" %v\n"
@@ -855,7 +858,8 @@ static void test_wrapped(void)
   module_name = "";
 }
 
-/* A module whose only kernel can have no guard has no kernel without it. */
+/* A module whose only kernel cannot be guarded loses it if kernels are
+   dropped. */
 static void test_nothing_left(void)
 {
   module_name = "nothing left";
@@ -874,7 +878,7 @@ static void test_nothing_left(void)
   module_name = "";
 }
 
-/* The module's own variables of built-ins are used. */
+/* Guards use the module's own built-in variables. */
 static void test_inputs(void)
 {
   static const struct {
@@ -927,8 +931,8 @@ static void test_inputs(void)
   module_name = "";
 }
 
-/* Where the module has no types for a guard, or addresses of 32 bits, or lists
-   all variables of an entry point. */
+/* Modules that lack types for a guard, have 32-bit addresses, or list all
+   variables of an entry point. */
 static void test_kinds(void)
 {
   module_name = "without types";
@@ -980,7 +984,7 @@ static void test_kinds(void)
   spirv_free(g);
   spirv_free(m);
 
-  /* Ids of another width than sizes have, as no driver gives them. */
+  /* Ids and sizes of different widths, which no driver provides. */
   module_name = "32 bits, wide ids";
   may_be_invalid = true;
   m = assemble(
@@ -1015,7 +1019,7 @@ static void test_kinds(void)
   module_name = "";
 }
 
-/* Modules in which no kernel can have a guard. */
+/* Modules in which no kernel can be guarded. */
 static void test_hopeless(void)
 {
   may_be_invalid = true;
@@ -1032,7 +1036,7 @@ static void test_hopeless(void)
     {"guarded by somebody", "", "Physical64", "k",
      "OpEntryPoint Kernel %k \"lze_guarded_k\"\n"}};
   for (size_t i = 0; i <= sizeof cases / sizeof *cases; i++) {
-    bool last = i == sizeof cases / sizeof *cases; /* this one has one */
+    bool last = i == sizeof cases / sizeof *cases; /* this one can be guarded */
     char text[4000] = "";
     const char *const parts[] = {
       "OpCapability Addresses\n"
@@ -1062,7 +1066,7 @@ static void test_hopeless(void)
   may_be_invalid = false;
 }
 
-/* Checks the module that a text says, of which `count` kernels have guards. */
+/* Checks an assembled module, of which `count` kernels have guards. */
 static void check_assembled(const char *name, const char *text, size_t count)
 {
   module_name = name;
@@ -1071,7 +1075,7 @@ static void check_assembled(const char *name, const char *text, size_t count)
   spirv_free(m);
 }
 
-/* Kernels that are none, and names that are another's. */
+/* Kernels that cannot be guarded, and exported or imported names. */
 static void test_odd(void)
 {
   may_be_invalid = true;
@@ -1120,7 +1124,8 @@ static void test_odd(void)
   may_be_invalid = false;
 }
 
-/* As many parameters as SPIR-V promises, and one more; a name that is long. */
+/* The maximum of parameters that SPIR-V guarantees, and one more; a long
+   name. */
 static void test_limits(void)
 {
   for (int n = 253; n <= 254; n++) {

@@ -5,16 +5,17 @@
  *   spirv_fuzz SEED COUNT FILE.spv...
  *
  * Each round damages one of the files in one to four ways, parses it and walks
- * over everything that comes back; it does the same with what the writer of
- * guards makes of it.  Some rounds fail an allocation on the way.
- * Round N of seed S is always the same.  Nothing is reported but how many were
- * accepted: build it with -fsanitize=address,undefined, which does the rest.
+ * over everything that comes back.  It does the same with the output of the
+ * guard writer.  Some rounds make an allocation fail.
+ * Round N of seed S is always the same.  The only report is the number of
+ * accepted modules; build it with -fsanitize=address,undefined, which finds
+ * errors.
  *
  * The reader is included rather than linked, so that its allocations can fail.
  */
 #include <stdlib.h>
 
-static long allocations_left = -1; /* -1: no end */
+static long allocations_left = -1; /* -1: unlimited */
 
 static int allocation_fails(void)
 {
@@ -73,7 +74,7 @@ static void walk_text(const char *s)
     sink += strlen(s);
 }
 
-/* Use everything a caller may use, and check what it may rely on. */
+/* Uses everything a caller may use, and checks what it may rely on. */
 static void walk(const spirv_module *m)
 {
   for (size_t k = 0; k < m->capability_count; k++)
@@ -131,8 +132,8 @@ static void walk(const spirv_module *m)
   free(names);
 }
 
-/* What the writer of guards makes of it must be a module with the kernels that
-   it should have, and valid if it was. */
+/* Checks that the guard writer makes a module with the expected kernels, valid
+   if the original was. */
 static void walk_guarded(const spirv_module *m, bool keep, bool is_valid)
 {
   char message[100];
@@ -184,7 +185,7 @@ int main(int argc, char **argv)
     if (draw(16) == 0) /* in the other byte order */
       for (uint32_t k = 0; k < m.count; k++)
         m.words[k] = __builtin_bswap32(m.words[k]);
-    /* In a block of its own, so that a read past the end is seen. */
+    /* In a separate block, so that reads past the end are detected. */
     void *copy = malloc(m.count * (size_t)4);
     if (copy == NULL)
       return 2;
@@ -196,8 +197,8 @@ int main(int argc, char **argv)
     spirv_module *parsed = spirv_parse(copy, m.count * (size_t)4, message,
                                        sizeof message);
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
-    /* Two seconds for at most 1 MiB even under a sanitizer: what is linear
-       takes milliseconds. */
+    /* Two seconds for at most 1 MiB, even under a sanitizer: linear work takes
+       milliseconds. */
     if (after.tv_sec - before.tv_sec > 2) {
       fprintf(stderr, "round %lu took %ld s\n", n,
               (long)(after.tv_sec - before.tv_sec));

@@ -1,5 +1,5 @@
 /*
- * spirv_test.c - what the reader of SPIR-V says of modules, value by value.
+ * spirv_test.c - values that the reader of SPIR-V returns for modules.
  * SPDX-License-Identifier: MIT
  *
  * Runs in the top directory; reads the .spv files of kernels/ and modules that
@@ -60,7 +60,7 @@ static bytes read_file(const char *path)
   "%std = OpExtInstImport \"OpenCL.std\"\n" \
   "OpMemoryModel Physical64 OpenCL\n"
 
-/* Types that most use. */
+/* Types that most modules use. */
 #define TYPES \
   "%void = OpTypeVoid\n" \
   "%bool = OpTypeBool\n" \
@@ -365,8 +365,8 @@ static void test_classes(void)
   spirv_free(m);
 }
 
-/* What the strings of llvm-spirv say wins over a module that calls every
-   pointee a byte, as those made with opaque pointers do. */
+/* Strings of llvm-spirv override a module whose pointees are all bytes, as in
+   modules made with opaque pointers. */
 static void test_source_types(void)
 {
   spirv_module *m = parse(
@@ -426,15 +426,15 @@ static void test_source_types(void)
   CHECK_INT(a[6].cls, SPIRV_ARG_LOCAL);
   CHECK_INT(a[6].type.sign, SPIRV_SIGN_UNSIGNED);
   CHECK_INT(a[6].type.bits, 32);
-  /* The module is right where the string does not fit it. */
+  /* The module takes precedence if the string contradicts it. */
   CHECK_TEXT(a[7].source_type, "double");
   CHECK_INT(a[7].type.kind, SPIRV_KIND_INT);
   CHECK_INT(a[7].bytes, 4);
-  /* A name of the program's own: typed pointers still tell. */
+  /* The program's own type name: typed pointers still give the type. */
   CHECK_TEXT(a[8].source_type, "mine*");
   CHECK_INT(a[8].type.kind, SPIRV_KIND_INT);
   CHECK_INT(a[8].type.bits, 32);
-  /* A string with another number of arguments is nobody's. */
+  /* A string with a different number of arguments is ignored. */
   const spirv_kernel *j = spirv_find(m, "j");
   CHECK_TEXT(j->args[0].source_type, NULL);
   CHECK_INT(j->args[0].type.sign, SPIRV_SIGN_UNKNOWN);
@@ -442,11 +442,11 @@ static void test_source_types(void)
 }
 
 /* ------------------------------------------------------------------------
- * What is done through pointers.
+ * Accesses through pointers.
  */
 
-/* Parse one function of `params` pointers to float, whose body uses %p1 to
-   %p6, and check what it does with each of those ("rwbn-"). */
+/* Parses a function of `params` pointers to float, whose body uses %p1 to %p6,
+   and checks how it accesses each of them ("rwbn-"). */
 #define CHECK_ACCESS(body, expected) \
   check_access("", body, expected, __LINE__)
 
@@ -523,7 +523,7 @@ static void test_access(void)
                "%c = OpIEqual %bool %c0 %c1\n"
                "OpBranchConditional %c %next %last\n"
                "%last = OpLabel\n", "w---");
-  /* Kept in a variable, as unoptimised code does, even as an integer. */
+  /* Stored in a variable, as in unoptimised code, even as an integer. */
   CHECK_ACCESS("%v = OpVariable %fgp Function\n"
                "%w = OpVariable %fgp Function %p2\n"
                "OpStore %v %p1\n"
@@ -556,7 +556,7 @@ static void test_access(void)
                "%u = OpLoad %struct %v\n"
                "%t = OpCompositeExtract %gp %u 1\n"
                "%s = OpLoad %float %t\n", "-r--");
-  /* Comparing is not an access and makes no pointer. */
+  /* A comparison is not an access and does not create a pointer. */
   CHECK_ACCESS("%a = OpConvertPtrToU %ulong %p1\n"
                "%b = OpConvertPtrToU %ulong %p2\n"
                "%c = OpIEqual %bool %a %b\n"
@@ -580,11 +580,11 @@ static void test_access(void)
   CHECK_ACCESS("%a = OpGroupAsyncCopy %event %c2 %tile %p1 %l4 %l4 %ev0\n"
                "%b = OpGroupAsyncCopy %event %c2 %p2 %tile %l4 %l4 %ev0\n",
                "rw--");
-  /* Stored where others can see it: nobody knows. */
+  /* Stored in visible memory, so any access is possible. */
   CHECK_ACCESS("%a = OpBitcast %glp %p2\n"
                "%b = OpConvertPtrToU %ulong %p1\n"
                "OpStore %a %b\n", "bw--");
-  /* Through a pointer from memory: it may be any of them. */
+  /* Through a pointer from memory, which may be any of them. */
   CHECK_ACCESS("%g = OpBitcast %glp %p1\n"
                "%a = OpLoad %ulong %g\n"
                "%b = OpConvertUToPtr %gp %a\n"
@@ -592,7 +592,7 @@ static void test_access(void)
   CHECK_ACCESS("%v = OpVariable %fgp Function\n"
                "%a = OpLoad %gp %v\n"
                "%b = OpLoad %float %a\n", "rrrr");
-  /* Through calls: each call of a helper is told apart. */
+  /* Through calls: each call of a helper counts separately. */
   const char *helpers =
     "%get = OpFunction %void None %f1p\n"
     "%g1 = OpFunctionParameter %gp\n"
@@ -652,8 +652,8 @@ static void test_access(void)
                __LINE__);
   check_access(helpers, "%a = OpFunctionCall %void %import %p1\n", "bbbb",
                __LINE__);
-  /* A declaration is believed where the code cannot be followed: here p1 is
-     given away and p2 is written by its address. */
+  /* A declaration is trusted if the code cannot be followed: here p1 escapes
+     and p2 is written by its address. */
   const char *declared =
     "OpDecorate %p1 FuncParamAttr NoWrite\n"
     "OpDecorate %p2 NonWritable\n"
@@ -666,7 +666,7 @@ static void test_access(void)
                "OpStore %d %f1\n", "rb-b", __LINE__);
   check_access(declared, "%a = OpFunctionCall %void %import %p3\n", "rr-b",
                __LINE__);
-  /* But not against what the code does. */
+  /* The code overrides a declaration. */
   check_access(declared, "OpStore %p1 %f1\n"
                          "OpStore %p2 %f1\n"
                          "OpStore %p3 %f1\n", "bbw-", __LINE__);
@@ -832,7 +832,7 @@ static void test_recursion(void)
   spirv_free(m);
 }
 
-/* Debug information mentions functions and variables, and uses none. */
+/* Debug information refers to functions and variables without using them. */
 static void test_debug(void)
 {
   spirv_module *m = parse(
@@ -869,8 +869,8 @@ static void test_debug(void)
   spirv_free(m);
 }
 
-/* Where addresses have 32 bits, so have the pointers in structs; an argument
-   is a pointer of the host all the same. */
+/* With 32-bit addresses, pointers in structs have 32 bits too.  An argument is
+   still a host pointer. */
 static void test_physical32(void)
 {
   spirv_module *m = parse(
@@ -941,7 +941,7 @@ static void test_spec_constants(void)
 }
 
 /* ------------------------------------------------------------------------
- * What is refused.
+ * Refused modules.
  */
 
 static void check_refused(const void *data, size_t size, const char *expected,
@@ -969,7 +969,8 @@ static void test_refusals(void)
                 "not SPIR-V: it does not start with the magic number",
                 __LINE__);
   bytes b = read_file("kernels/saxpy.spv");
-  char message[200]; /* SPIRV-Tools' own, whose end differs by version */
+  char message[200]; /* the message of SPIRV-Tools; its end differs by
+                        version */
   CHECK(spirv_parse(b.data, 100, message, sizeof message) == NULL);
   message[41] = '\0';
   CHECK_TEXT(message, "End of input reached while decoding OpEnt");
@@ -982,7 +983,8 @@ static void test_refusals(void)
   memcpy(b.data + 12, "\x05\0\0\0", 4);
   check_refused(b.data, b.size, "id 44 is not below the bound 5", __LINE__);
   memcpy(b.data + 12, bound, 4);
-  /* A short message buffer is filled and ended; none is left alone. */
+  /* A short message buffer is filled and terminated; a missing one is
+     ignored. */
   char tiny[5];
   CHECK(spirv_parse(b.data, 3, tiny, sizeof tiny) == NULL);
   CHECK_TEXT(tiny, "3 by");
@@ -1013,7 +1015,7 @@ static void test_validation(void)
   CHECK_TEXT(message, "1 bytes are too few for a SPIR-V module");
   bytes b = assemble(HEAD TYPES);
   CHECK(spirv_validate(b.data, b.size, message, sizeof message));
-  /* SPIR-V 1.4 is beyond every OpenCL, and fine by itself. */
+  /* SPIR-V 1.4 is too new for any OpenCL, but valid. */
   b.data[5] = 0;
   b.data[6] = 1;
   b.data[5] = 4;

@@ -24,7 +24,7 @@ static void check(bool ok, const char *what, const char *detail) {
   failures++;
 }
 
-/* The chunk of what Lua text returns; the caller frees it. */
+/* Returns the chunk of the value that Lua text returns; the caller frees it. */
 static unsigned char *dump_as(const char *text, const char *strip,
                               size_t *size) {
   char name[] = "/tmp/lzc_testXXXXXX", command[400];
@@ -80,8 +80,8 @@ static bool resolve(void *context, const lzc_path *path, lzc_value *out) {
   return true;
 }
 
-/* Arguments from words: "id" an index, "double*", "const-int*", "float*3" an
-   array of three dimensions, "long". */
+/* Compiles with arguments from words: "id" an index, "double*", "const-int*",
+   "float*3" an array of three dimensions, "long". */
 static lzc_result *compile(const void *bytes, size_t size, const char *types) {
   lzc_value arguments[16];
   lzc_input in = {.bytes = bytes, .size = size, .arguments = arguments,
@@ -144,7 +144,7 @@ static const char *const good[][2] = {
   {"return function(i, a) a[{i, 1}] = a[{1, i}] end", "id uchar*"},
 };
 
-/* What Lua 5.5.1 makes of functions as these, for those who have 5.4. */
+/* Chunks that Lua 5.5.1 makes of similar functions, for systems with 5.4. */
 static const char *const newer[][2] = {
   {"1b4c7561550019930d0a1a0a0488a9ffff04785634120888a9ffffffffffff0800000000"
    "002877c0000101020007170001810480810100800102fe7f4a0104009c0204003002000c"
@@ -224,8 +224,8 @@ static unsigned char *bytes_of(const char *digits, size_t *size) {
   return bytes;
 }
 
-/* A module stays valid if its kernel gets a guard, and that must be as long as
-   the kernel does not look at its group. */
+/* Checks that a module stays valid if its kernel gets a guard, which must be
+   possible unless the kernel queries its group. */
 static void check_guarded(const char *what, const lzc_result *r) {
   char message[400] = "out of memory";
   spirv_module *m =
@@ -244,8 +244,8 @@ static void check_guarded(const char *what, const lzc_result *r) {
   spirv_free(m);
 }
 
-/* A stripped chunk is little but code: what is damaged there gets further.
-   What is compiled none the less must be valid. */
+/* A stripped chunk is mostly code, so damage to it gets further.  If it is
+   compiled anyway, the result must be valid. */
 static void damage(long count) {
   uint64_t seed = 12345;
   size_t rows = sizeof good / sizeof *good;
@@ -284,8 +284,8 @@ static void damage(long count) {
         "hardly one is a function still");
 }
 
-/* A damaged chunk, in which the jump over an instruction leaves a table without
-   what an index is made of. */
+/* A damaged chunk, in which a jump over an instruction leaves an index table
+   without its contents. */
 static void skipped(void) {
   static const unsigned char load[] = {0x01, 0x82, 0x00, 0x80}, skip = 0x06;
   size_t size, at = 0;
@@ -371,7 +371,7 @@ int main(int argc, char **argv) {
     lzc_result_free(r);
     free(bytes);
   }
-  /* The head of a chunk of a later Lua. */
+  /* The header of a chunk of a later Lua. */
   static const unsigned char later[] =
       "\x1bLua\x56\x00\x19\x93\r\n\x1a\n"
       "\x04\x88\xa9\xff\xff\x04\x78\x56\x34\x12";

@@ -1,4 +1,4 @@
--- opcode_spec.lua - every opcode of Lua 5.4 or 5.5 in kernels: what it gives or
+-- opcode_spec.lua - every opcode of Lua 5.4 or 5.5 in kernels: its result or
 -- why it is refused; operators with operands of every kind.
 -- SPDX-License-Identifier: MIT
 
@@ -21,10 +21,10 @@ end
 local names = {}
 for name in all:gmatch "%u[%u%d]*" do names[#names + 1] = name end
 
--- The opcodes of a function, as a set.
+-- Returns the opcodes of a function as a set.
 local function opcodes(f)
   local code, set = string.dump(f, true), {}
-  local at = newer and 42 or 33 -- behind the header and count of upvalues
+  local at = newer and 42 or 33 -- after the header and count of upvalues
   local function size()
     local n = 0
     repeat
@@ -45,7 +45,7 @@ local function opcodes(f)
   return set
 end
 
--- What a function is made of here: parameters, then a body.
+-- The source of a test function: parameters, then a body.
 local head = "local cfg, floor, one, two, none, yes = ...\n" ..
   "return function(i, a, u, x, d)\n"
 local cfg = {n = 7, r = 0.25, deep = {n = 9}}
@@ -57,7 +57,7 @@ local function make(body)
     two, none, true)
 end
 
-local long = "local v = 0\n" -- so many constants that LOADKX is needed
+local long = "local v = 0\n" -- enough constants to need LOADKX
 do
   local parts = {"if a > 1000 then\n"}
   for n = 1, 131100 do parts[n + 1] = "v = " .. n + 1000000 .. "\n" end
@@ -65,8 +65,8 @@ do
   long = long .. table.concat(parts)
 end
 
--- Opcodes, what has them, and for what is refused what the finding says.  a and
--- u are an integer and a real, x and d buffers of both.
+-- Opcodes, code that contains them and, if it is refused, the finding.  a and u
+-- are an integer and a real, x and d buffers of both.
 local rows = {
   {"MOVE", "local v, w = a, u; v = v x[1] = v d[1] = w"},
   {"LOADI LOADF", "local v, w = -5, 3.0 x[1] = v d[1] = w"},
@@ -142,7 +142,7 @@ end
 local types = {"id", "long", "double", "long*", "double*"}
 
 describe("an opcode", function()
-  it("means what it means in Lua, or is refused", function()
+  it("computes the same as in Lua, or is refused", function()
     local seen, bodies = {VARARGPREP = true, VARARG = true, MMBIN = true,
       MMBINI = true, MMBINK = true, GETVARG = true}, {}
     for _, row in ipairs(rows) do
@@ -172,7 +172,7 @@ describe("an opcode", function()
       assert.matches("not %.%.%.", why)
     end
     for _, name in ipairs(names) do assert.is_true(seen[name], name) end
-    -- All that are compiled, in one kernel.
+    -- All bodies that compile, in one kernel.
     local text = {[[local F, w = ...
       return function(i, A, U, P, Q)
         local a, u = A[i], U[i]
@@ -209,7 +209,7 @@ describe("an opcode", function()
 end)
 
 describe("an operator", function()
-  -- What stands for each kind of operand, and which kinds are numbers.
+  -- The expression for each kind of operand, and which kinds are numbers.
   local kinds = {integer = "a", real = "u", ["5"] = "5", ["0.5"] = "0.5",
     element = "x[1]", boolean = "yes", ["nil"] = "nil", buffer = "x",
     ["function"] = "one", builtin = "floor", string = "'s'", table = "cfg"}
@@ -217,7 +217,7 @@ describe("an operator", function()
     element = true}
   local whole = {integer = true, ["5"] = true, element = true}
 
-  -- Whether what a body says is compiled, or refused with a finding.
+  -- Returns true if the body compiles; otherwise it must give a finding.
   local function compiles(body)
     local spirv, why = lzc.compile(make(body), types)
     assert.is_true(spirv ~= nil or why ~= "", body)
@@ -225,7 +225,7 @@ describe("an operator", function()
     return spirv ~= nil
   end
 
-  it("takes operands of its kinds, and refuses all others", function()
+  it("accepts operands of its kinds and refuses all others", function()
     for kind, text in pairs(kinds) do
       for other, right in pairs(kinds) do
         local both = (number[kind] and number[other]) == true
@@ -233,7 +233,7 @@ describe("an operator", function()
           local body = ("d[1] = (%s) %s (%s)"):format(text, op, right)
           assert.equal(both, compiles(body), body)
         end
-        -- Bits of a real are those of the integer that it is.
+        -- A real with an integral value has the bits of that integer.
         local bits = both and kind ~= "0.5" and other ~= "0.5"
         for _, op in ipairs {"&", "|", "~", "<<", ">>"} do
           local body = ("d[1] = (%s) %s (%s)"):format(text, op, right)

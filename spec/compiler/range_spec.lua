@@ -1,5 +1,5 @@
--- range_spec.lua - what kernels in Lua know of the values of integers, and that
--- nothing but the code for it differs.
+-- range_spec.lua - ranges of integers in Lua kernels, which change the
+-- generated code but not its results.
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
@@ -12,8 +12,8 @@ local function made(body, parameters)
     b = "const char *b", l = "const long *l", w = "const uint *w"})), f
 end
 
--- The widths of the quotients and remainders in a kernel, and whether its
--- divisors are compared with zero.
+-- Returns the widths of the quotients and remainders in a kernel, and true if
+-- its divisors are compared with zero.
 local function divisions(k)
   local text = lze.spirv.disassemble(k:spirv())
   local widths = {}
@@ -45,7 +45,7 @@ local values = {
   l = {"long", {0, 1, -1, math.mininteger, math.maxinteger, 4294967296, -7}}
 }
 
--- The kernel computes what the function does, for each pair of values.
+-- Checks that the kernel and the function agree for each pair of values.
 local function agrees(k, f, parameters)
   local a, b = parameters:match "(%a), (%a)"
   local first, second = values[a or parameters], values[b or parameters]
@@ -75,7 +75,7 @@ local function check(body, parameters, ops, guarded)
 end
 
 describe("an integer's range", function()
-  it("comes from elements, and narrows what is divided", function()
+  it("comes from elements, and narrows divisions", function()
     check("x[i] = u[i] // 7", "u", "UDiv32", false)
     check("x[i] = u[i] % 10", "u", "UMod32", false)
     check("x[i] = n[i] % 10", "n", "SRem32", false)
@@ -84,7 +84,7 @@ describe("an integer's range", function()
     check("x[i] = b[i] % n[i]", "b, n", "SRem32", true)
   end)
 
-  it("is not known of what is wider", function()
+  it("does not narrow divisions of wider values", function()
     check("x[i] = w[i] % 10", "w", "UMod64", false)
     check("x[i] = l[i] % 10", "l", "SRem64", false)
     check("x[i] = l[i] // l[i]", "l", "SRem64 SDiv64", true)
@@ -92,7 +92,7 @@ describe("an integer's range", function()
     check("x[i] = n[i] * m[i] // 10", "n, m", "SRem64 SDiv64", false)
   end)
 
-  it("is computed with", function()
+  it("is computed for the results of operators", function()
     check("x[i] = (l[i] & 255) // 10", "l", "UDiv32", false)
     check("x[i] = (b[i] + 200) % 7", "b", "UMod32", false)
     check("x[i] = -b[i] % 7", "b", "SRem32", false)
@@ -109,7 +109,7 @@ describe("an integer's range", function()
     check("x[i] = n[i] // (u[i] + 1 << 20)", "n, u", "SRem64 SDiv64", false)
   end)
 
-  it("of a loop's index ends where the loop does", function()
+  it("comes from a loop's limits for its index", function()
     check("local s = 0 for j = 1, 50 do s = s + n[i] % j end x[i] = s", "n",
       "SRem32", false)
     check("local s = 0 for j = 1, u[i] & 15 do s = s + 77 // j end x[i] = s",
@@ -118,12 +118,12 @@ describe("an integer's range", function()
       for j = -2, 2 do if j ~= 0 then s = s + n[i] // j end end x[i] = s]], "n",
       "SRem32 SDiv32", true)
     check("local s = 0 for j = 9, 1, -1 do s = s + n[i] // j end x[i] = s",
-      "n", "UDiv64 SRem64 SDiv64", true) -- the first: how many steps
+      "n", "UDiv64 SRem64 SDiv64", true) -- the first counts the steps
     check("local s = 0 for j = 1, 9, 2 do s = s + n[i] // j end x[i] = s",
       "n", "UDiv64 SRem64 SDiv64", true)
   end)
 
-  it("grows in loops until nothing is known", function()
+  it("grows in loops until it is unknown", function()
     check([[local s = 1 for j = 1, 70 do s = s * 3 end x[i] = s // 7 + u[i] ]],
       "u", "SRem64 SDiv64", false)
     check([[local s = 0

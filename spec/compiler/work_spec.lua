@@ -13,7 +13,7 @@ local function numbers(type, n, f)
 end
 
 describe("local arrays", function()
-  it("are shared by a group, between barriers", function()
+  it("are shared by a group between barriers", function()
     local size = 64
     local f = function(i, x, out)
       local t, l, s = w.local_array("float", size), w.local_id(),
@@ -35,7 +35,7 @@ describe("local arrays", function()
     end
   end)
 
-  it("have a size that is known when compiling", function()
+  it("need a size that is known at compile time", function()
     local _, why = lzc.compile(function(i, x)
       local t = w.local_array("float", i)
       t[1] = x[i]
@@ -56,7 +56,7 @@ describe("local arrays", function()
 end)
 
 describe("private arrays", function()
-  it("are each work-item's own", function()
+  it("belong to one work-item each", function()
     local run = kernel(function(i, x)
       local t = w.private_array("long", 8)
       for k = 1, #t do t[k] = i * k end
@@ -75,7 +75,7 @@ describe("private arrays", function()
 end)
 
 describe("atomics", function()
-  it("of floats add, and find the least and the greatest", function()
+  it("add, exchange and find the minimum and maximum of floats", function()
     for _, type in ipairs {"float", "double"} do
       local run = kernel(function(i, x)
         w.atomic_add(x, 1, i)
@@ -91,9 +91,9 @@ describe("atomics", function()
     end
   end)
 
-  it("exchange what is as expected", function()
+  it("exchange a value if it is the expected one", function()
     local run = kernel(function(i, x, y)
-      -- The first to come takes its place; who is second sees it.
+      -- The first work-item takes its place; the second sees that.
       local place = i % 10 + 1
       if w.atomic_compare_exchange(x, place, 0, i) == 0 then
         y[place] = i
@@ -108,7 +108,7 @@ describe("atomics", function()
     end
   end)
 
-  it("of local arrays count in a group", function()
+  it("count in a group's local arrays", function()
     local run = kernel(function(i, x, out)
       local t, l = w.local_array("uint", 16), w.local_id()
       if l <= 16 then t[l] = 0 end
@@ -126,7 +126,7 @@ describe("atomics", function()
     assert.same(want, out:read())
   end)
 
-  it("refuse what they cannot do", function()
+  it("are refused for unsupported types and private arrays", function()
     local function why(f, ...)
       return select(2, lzc.compile(f, {"id", ...}))
     end
@@ -155,8 +155,8 @@ describe("random numbers", function()
     local x = lze.buffer("long", 8)
     run(2, lze.buffer("long", {0, 0x299f31d0a4093822}),
       lze.buffer("long", {0, 0x85a308d3243f6a88}), x)
-    -- The first is a known answer of Random123 (kat_vectors); the second was
-    -- computed from the definition, below.
+    -- The first result is a known answer of Random123 (kat_vectors); the second
+    -- is computed from the definition below.
     assert.same({0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8},
       {x[1], x[2], x[3], x[4]})
     local k0, k1 = 0xa4093822, 0x299f31d0
@@ -171,8 +171,8 @@ describe("random numbers", function()
   end)
 end)
 
-describe("what may be missing", function()
-  it("is known wherever it is tested later", function()
+describe("an element that may be missing", function()
+  it("can be tested in any later condition", function()
     local run = kernel(function(i, x, y)
       local left, right = x[i - 1], x[i + 1]
       local s = 0
@@ -192,7 +192,7 @@ describe("what may be missing", function()
     assert.same({-2, 4, 6, 10008, 10400}, y:read())
   end)
 
-  it("is a number once it was used as one", function()
+  it("counts as a number once it has been used as one", function()
     local run = kernel(function(i, x, y)
       local v = x[i]
       y[i] = v * 2
@@ -223,7 +223,7 @@ describe("a finding", function()
     return select(2, lzc.compile(f, {"id", ...}))
   end
 
-  it("names operators, and counts arguments", function()
+  it("names operators and counts arguments", function()
     for text, f in pairs {
       ["//"] = function(_, x) x[1] = x // 2 end,
       ["-"] = function(_, x) x[1] = 2.5 - x end,
@@ -242,7 +242,7 @@ describe("a finding", function()
         "float*"))
   end)
 
-  it("names the function it is in", function()
+  it("names the function that it is in", function()
     local function half(v) return v / nothing end -- luacheck: ignore
     assert.matches("^%d+: half nothing: is nil %(a global%)",
       why(function(i, x) x[i] = half(i) end, "float*"))
@@ -256,7 +256,7 @@ describe("a finding", function()
       why(function(i, x) x[i] = first(i) end, "float*"))
   end)
 
-  it("names both lines of types that do not go together", function()
+  it("names both lines of conflicting types", function()
     local text = why(function(i, x)
       local v = 1
       if x[i] > 0 then
@@ -271,7 +271,7 @@ describe("a finding", function()
     assert.equal(2, first - line)
   end)
 
-  it("says what may be meant", function()
+  it("suggests a similar name if there is one", function()
     assert.matches("math.sqr: is nil; did you mean math.sqrt%?",
       why(function(i, x) x[i] = math.sqr(i) end, "float*"))
     assert.matches("w.atomic_ad: is nil; did you mean w.atomic_add%?",

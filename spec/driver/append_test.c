@@ -2,9 +2,9 @@
  * append_test.c - commands beyond plain launches and copies.
  * SPDX-License-Identifier: MIT
  *
- * Indirect launches, launches with arguments, host functions, lists appended
- * to immediate ones, timestamps, and what lists say of themselves.  What the
- * oldest loader does not have is found by name.
+ * Indirect launches, launches with arguments, host functions, lists appended to
+ * immediate ones, timestamps, and properties of lists.  Functions that the
+ * oldest loader lacks are found by name.
  */
 #include "check.h"
 
@@ -40,7 +40,7 @@ static void reset_all(void)
   memset(out, 0, N * sizeof *out);
 }
 
-/* Append to a list, and run it if it is a regular one; then wait. */
+/* Appends to a list, runs it if it is a regular one, then waits. */
 static void run(ze_command_list_handle_t list, bool regular)
 {
   if (regular) {
@@ -61,8 +61,8 @@ static ze_command_list_handle_t list_of(bool regular)
                  : immediate_new(s, ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS);
 }
 
-/* The counts are those that stand there when the launch begins, which a copy
-   before it has written; what follows sees all its results. */
+/* A launch uses the counts in memory when it begins, which an earlier copy has
+   written.  Later commands see all its results. */
 static void test_indirect(bool regular)
 {
   ze_command_list_handle_t list = list_of(regular);
@@ -78,7 +78,7 @@ static void test_indirect(bool regular)
                                                NULL));
   MUST(zeCommandListAppendMemoryCopy(list, copy, out, N * sizeof *out, e[2], 1,
                                      &e[1]));
-  /* Arguments and group size are those of the time it was appended. */
+  /* Arguments and group size are taken at the time of the append. */
   MUST(zeKernelSetGroupSize(count, 1, 1, 1));
   MUST(zeEventHostSignal(e[0]));
   run(list, regular);
@@ -95,7 +95,7 @@ static void test_indirect(bool regular)
   MUST(zeMemFree(s.context, copy));
 }
 
-/* Nothing at all, when a count is nought: but what follows is done. */
+/* If a count is 0, nothing runs, but later commands do. */
 static void test_indirect_nothing(void)
 {
   ze_command_list_handle_t list = list_of(false);
@@ -111,7 +111,7 @@ static void test_indirect_nothing(void)
   MUST(zeMemFree(s.context, groups));
 }
 
-/* Several kernels in their order, as many of them as memory says. */
+/* Several kernels in order, their number read from memory. */
 static void test_multiple(bool regular)
 {
   ze_command_list_handle_t list = list_of(regular);
@@ -144,7 +144,7 @@ static void test_multiple(bool regular)
   MUST(zeMemFree(s.context, memory));
 }
 
-/* One that waits for an event that is destroyed has failed, and says so. */
+/* A launch that waits for a destroyed event fails and reports it. */
 static void test_indirect_failed(void)
 {
   ze_command_list_handle_t list = list_of(false);
@@ -164,7 +164,7 @@ static void test_indirect_failed(void)
   MUST(zeMemFree(s.context, groups));
 }
 
-/* Lists with indirect launches one after the other, on two queues. */
+/* Consecutive lists with indirect launches, on two queues. */
 static void test_indirect_chain(void)
 {
   ze_command_queue_handle_t a = queue_new(s), b = queue_new(s);
@@ -196,7 +196,7 @@ static void test_indirect_chain(void)
   MUST(zeMemFree(s.context, groups));
 }
 
-/* A cooperative launch asked for by an extension; others are refused. */
+/* An extension requests a cooperative launch; other extensions are refused. */
 static void test_parameters(void)
 {
   ze_result_t (*launch)(ze_command_list_handle_t, ze_kernel_handle_t,
@@ -234,7 +234,7 @@ static void test_parameters(void)
   MUST(zeCommandListDestroy(list));
 }
 
-/* Group size and all arguments in one call, local memory too. */
+/* Group size and all arguments in one call, including local memory. */
 static void test_arguments(void)
 {
   ze_result_t (*launch)(ze_command_list_handle_t, ze_kernel_handle_t,
@@ -273,7 +273,7 @@ static void see(void *data)
   seen[seen_count++] = *(volatile uint32_t *)data;
 }
 
-/* It is called in its turn, and what follows waits for it. */
+/* A host function is called in order, and later commands wait for it. */
 static void test_host_function(bool regular)
 {
   ze_result_t (*append)(ze_command_list_handle_t, void (*)(void *), void *,
@@ -311,7 +311,7 @@ static void ask(void *list)
   seen_result = synchronize_list(list, 0);
 }
 
-/* A function may ask for its own list, also where the caller waits for it. */
+/* A function may query its own list, even while the caller waits for it. */
 static void test_host_function_asks(void)
 {
   ze_result_t (*append)(ze_command_list_handle_t, void (*)(void *), void *,
@@ -334,7 +334,7 @@ static void take_turn(void *data)
   atomic_store((atomic_int *)data, 1 + atomic_fetch_add(&turns, 1));
 }
 
-/* Whether what waits for the same event begins by the priority of its list. */
+/* Returns true if commands that wait for one event begin by list priority. */
 static bool priorities_count(bool recorded)
 {
   enum { LISTS = 9, HIGH = 6, NORMAL = 7 };
@@ -384,9 +384,9 @@ static bool priorities_count(bool recorded)
   return atomic_load(&turn[HIGH]) <= 4 && atomic_load(&turn[NORMAL]) <= 5;
 }
 
-/* It is the order in which the host's threads are given them, but one of these
-   may be stopped just then, often on a busy machine.  Without priorities no
-   thread that is stopped brings one of them so far forward. */
+/* The host's threads receive the commands in this order, but one of them may be
+   stopped just then, often on a busy machine.  Without priorities, no stopped
+   thread moves a command so far forward. */
 static void test_priorities(bool recorded)
 {
   enum { WANTED = 4, TRIES = 100 };
@@ -396,7 +396,7 @@ static void test_priorities(bool recorded)
          good, tries);
 }
 
-/* Closed lists run in an immediate one, between what is before and after. */
+/* Closed lists run in an immediate one, between earlier and later commands. */
 static void test_lists(void)
 {
   ze_result_t (*append)(ze_command_list_handle_t, uint32_t,
@@ -432,8 +432,8 @@ static void test_lists(void)
   MUST(zeCommandListDestroy(immediate));
 }
 
-/* Timestamps of events written to memory by the device; one of the device's
-   clock between them; the host's clock for the same. */
+/* Event timestamps that the device writes to memory, a timestamp of the device
+   clock between them, and the host clock for comparison. */
 static void test_timestamps(void)
 {
   ze_command_list_handle_t list = list_of(false);
@@ -481,7 +481,7 @@ static void test_timestamps(void)
   MUST(zeMemFree(s.context, stamp));
 }
 
-/* What lists and queues were made with. */
+/* Reads back what lists and queues were created with. */
 static void test_getters(void)
 {
   ze_command_queue_desc_t desc = {

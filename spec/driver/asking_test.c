@@ -1,9 +1,10 @@
 /*
- * asking_test.c - events where who asks OpenCL for one may have to wait.
+ * asking_test.c - events, if a query of OpenCL may block.
  * SPDX-License-Identifier: MIT
  *
- * On PoCL nobody has to; the driver is told otherwise.  It reads that when it
- * is initialised, so that the tests of events are run again.
+ * Such queries never block on PoCL; a setting makes the driver assume that they
+ * do.  The driver reads it when it is initialised, so the event tests run
+ * again.
  */
 #include "check.h"
 

@@ -1,9 +1,9 @@
 /*
- * build_test.c - modules are built in a process of their own first.
+ * build_test.c - modules are first built in a separate process.
  * SPDX-License-Identifier: MIT
  *
- * Each case runs in a process of its own on a copy of the driver, beside which
- * a program of ours stands in for lze-build.
+ * Each case runs in a separate process on a copy of the driver, with our
+ * program in place of lze-build.
  */
 #include "check.h"
 
@@ -12,11 +12,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static char directory[4096]; /* of the copy; empty caches are in there too */
+static char directory[4096]; /* of the copy; empty caches are also in it */
 static char genuine[4096];   /* the build's lze-build */
 
-/* Stand in for lze-build with a script, which does not serve: server_test.c is
-   about that. */
+/* Replaces lze-build with a script that does not serve; server_test.c tests
+   serving. */
 static void helper_set(const char *script)
 {
   shell("mkdir -p '%s/libexec/lze' && cd '%s/libexec/lze' && "
@@ -25,7 +25,7 @@ static void helper_set(const char *script)
         directory, directory, script);
 }
 
-/* Make the module of saxpy.spv; the log, or the description, goes to text. */
+/* Makes the module of saxpy.spv; the log, or the description, goes to text. */
 static ze_result_t create(setup s, char *text, size_t cap)
 {
   size_t size;
@@ -42,7 +42,7 @@ static ze_result_t create(setup s, char *text, size_t cap)
   return result;
 }
 
-/* Refused, and the log has these words, or the others. */
+/* Checks that the module is refused and the log has one of the two texts. */
 static void refused_for(setup s, const char *words, const char *others)
 {
   char text[65536];
@@ -75,7 +75,7 @@ static long count_lines(const char *name)
   return lines;
 }
 
-/* A script that counts its runs and then does the work. */
+/* Uses a script that counts its runs and then does the work. */
 static void helper_count(void)
 {
   char script[16384];
@@ -92,13 +92,13 @@ static void case_crash(void)
   refused(s, "signal 6");
   helper_set("echo error: no >&2; exit 1");
   refused(s, "error: no");
-  /* It was not remembered as good, nor as bad. */
+  /* The failure was not cached, neither as good nor as bad. */
   helper_count();
   built(s);
   EQUAL(count_lines("runs"), 1);
 }
 
-/* A script that starts a process, whose number it writes into a file, and then
+/* Uses a script that starts a process, writes its number into a file, and then
    waits for ever. */
 static void helper_wait(void)
 {
@@ -108,7 +108,7 @@ static void helper_wait(void)
   helper_set(script);
 }
 
-/* Returns true if both of them have been started. */
+/* Returns true if both processes have been started. */
 static bool started(int pids[2])
 {
   char path[8192];
@@ -126,7 +126,7 @@ static void ended(int pid)
   AWAIT(strchr("XZ", state_of(pid)) != NULL);
 }
 
-/* What takes too long is stopped, and all that it has started. */
+/* A build that takes too long is stopped, with all processes it started. */
 static void case_hang(void)
 {
   int pids[2] = {0, 0};
@@ -142,7 +142,7 @@ static void case_hang(void)
   ended(pids[1]);
 }
 
-/* So it is when the process that waits for it is killed. */
+/* A build also stops when the process that waits for it is killed. */
 static void case_orphaned(void)
 {
   static const int signals[] = {SIGKILL, SIGTERM};
@@ -169,17 +169,17 @@ static void case_orphaned(void)
   built(setup_new());
 }
 
-/* So is what never comes to an end, after so long at work. */
+/* A build that never ends is stopped after its limit of processor time. */
 static void case_spin(void)
 {
   helper_set("while :; do :; done");
   setenv("LZE_BUILD_SECONDS", "2", 1);
-  /* On a busy machine 8 s may pass before it has had 2 s of a processor. */
+  /* On a busy machine, 8 s may pass before it has had 2 s of a processor. */
   refused_for(setup_new(), "took more than 2 s of processor time",
               "took longer than 8 s");
 }
 
-/* All of what it said is in the log. */
+/* Its whole output is in the log. */
 static void case_wordy(void)
 {
   helper_set("yes it goes on | head -c 40000 >&2; echo and ends >&2; exit 1");
@@ -205,7 +205,7 @@ static void case_nonsense(void)
   refused(setup_new(), "LZE_BUILD_SECONDS is 'soon'");
 }
 
-/* Once for all processes. */
+/* A module is built once for all processes. */
 static void case_once(void)
 {
   helper_count();
@@ -225,7 +225,7 @@ static void case_once(void)
   }
 }
 
-/* Several processes that come at once build one after the other. */
+/* Several processes that start at once build one after the other. */
 static void case_together(void)
 {
   char script[16384];
@@ -249,7 +249,7 @@ static void case_together(void)
   EQUAL(count_lines("runs"), 3);
 }
 
-/* Without a cache, once for each process. */
+/* Without a cache, a module is built once per process. */
 static void case_uncached(void)
 {
   helper_count();
@@ -260,7 +260,7 @@ static void case_uncached(void)
   EQUAL(count_lines("runs"), 1);
 }
 
-/* The host's children and signals are its own affair. */
+/* The host's children and signals are left alone. */
 static void case_reaped(void)
 {
   helper_count();

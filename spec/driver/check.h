@@ -1,10 +1,10 @@
 /*
- * check.h - what the driver's tests have in common: checks and a set-up.
+ * check.h - checks and a set-up shared by the driver's tests.
  * SPDX-License-Identifier: MIT
  *
  * Each check prints an 'ok' or 'not ok' line; main ends with CHECK_DONE, which
- * exits non-zero when one failed.  The driver under test is the one that
- * ZE_ENABLE_ALT_DRIVERS names.
+ * exits non-zero if one failed.  ZE_ENABLE_ALT_DRIVERS names the driver under
+ * test.
  */
 #ifndef CHECK_H
 #define CHECK_H
@@ -21,7 +21,7 @@
 static int check_count, check_failed;
 
 #ifdef __SANITIZE_ADDRESS__
-/* PoCL and LLVM keep much to the end; that is not ours to judge. */
+/* PoCL and LLVM retain much until the end; these are not our leaks. */
 __attribute__((visibility("default"))) const char *
 __lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
@@ -49,7 +49,7 @@ check_(const char *file, int line, bool ok, const char *format, ...)
   return ok;
 }
 
-/* A command that must succeed. */
+/* Runs a command that must succeed. */
 __attribute__((unused, format(printf, 1, 2))) static void
 shell(const char *format, ...)
 {
@@ -108,8 +108,8 @@ typedef struct setup {
   ze_context_handle_t context;
 } setup;
 
-/* The context lives as long as the process, and so is kept where LeakSanitizer
-   looks for it. */
+/* The context lives as long as the process, so it is stored in memory that
+   LeakSanitizer scans. */
 __attribute__((unused)) static setup setup_new(void)
 {
   __attribute__((used)) static setup made[16];
@@ -126,7 +126,7 @@ __attribute__((unused)) static setup setup_new(void)
   return s;
 }
 
-/* The bytes of a file, malloc'ed. */
+/* Returns the bytes of a file, allocated with malloc. */
 __attribute__((unused)) static void *file_read(const char *path, size_t *size)
 {
   FILE *f = fopen(path, "rb");
@@ -140,8 +140,9 @@ __attribute__((unused)) static void *file_read(const char *path, size_t *size)
   return bytes;
 }
 
-/* kernels/saxpy.spv, whose kernel has this name of as many letters: where no
-   other module has it, one that is in no cache. */
+/* Returns kernels/saxpy.spv with its kernel renamed to `name`, of the same
+   length.  A name that no other module has makes a module that is in no
+   cache. */
 __attribute__((unused)) static void *saxpy_named(const char *name, size_t *size)
 {
   char *bytes = file_read("kernels/saxpy.spv", size);
@@ -150,7 +151,7 @@ __attribute__((unused)) static void *saxpy_named(const char *name, size_t *size)
   return bytes;
 }
 
-/* Try to make a module of SPIR-V; the log goes to text. */
+/* Tries to make a module of SPIR-V; the log goes to text. */
 __attribute__((unused)) static ze_result_t
 module_try(setup s, const void *bytes, size_t size, ze_module_handle_t *module,
            char *text, size_t cap)
@@ -170,7 +171,7 @@ module_try(setup s, const void *bytes, size_t size, ze_module_handle_t *module,
   return result;
 }
 
-/* A module made of SPIR-V; `name` is what a failure says. */
+/* Makes a module of SPIR-V; a failure prints `name`. */
 __attribute__((unused)) static ze_module_handle_t
 module_new(setup s, const char *name, const void *bytes, size_t size)
 {
@@ -185,7 +186,7 @@ module_new(setup s, const char *name, const void *bytes, size_t size)
   return module;
 }
 
-/* A module made of a file of SPIR-V. */
+/* Makes a module of a SPIR-V file. */
 __attribute__((unused)) static ze_module_handle_t module_load(setup s,
                                                               const char *path)
 {
@@ -269,7 +270,7 @@ event_new(ze_event_pool_handle_t pool, uint32_t index)
   return event;
 }
 
-/* Whether kernels take any pointer of the host. */
+/* Returns true if kernels accept any host pointer. */
 __attribute__((unused)) static bool takes_host_pointers(setup s)
 {
   ze_device_memory_access_properties_t p = {
@@ -278,8 +279,8 @@ __attribute__((unused)) static bool takes_host_pointers(setup s)
   return p.sharedSystemAllocCapabilities & ZE_MEMORY_ACCESS_CAP_FLAG_RW;
 }
 
-/* Waits for an event, however slow the machine is; scripts/run-tests ends a
-   test that waits too long, and shows what it waits for. */
+/* Waits for a condition, however slow the machine is; scripts/run-tests ends a
+   test that waits too long, and shows the condition. */
 #define AWAIT(condition)                                           \
   do {                                                             \
     if (condition) break;                                          \
@@ -293,7 +294,7 @@ __attribute__((unused)) static void pause_shortly(void)
   nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
 }
 
-/* The state of a process or thread as /proc shows it; X if there is none. */
+/* Returns the state of a process or thread as in /proc; X if it is gone. */
 __attribute__((unused)) static char state_of(int thread)
 {
   char path[64], state = 'X';
@@ -305,7 +306,7 @@ __attribute__((unused)) static char state_of(int thread)
   return state;
 }
 
-/* Seconds of a monotonic clock. */
+/* Returns the seconds of a monotonic clock. */
 __attribute__((unused)) static double seconds(void)
 {
   struct timespec t;

@@ -1,10 +1,10 @@
 /*
- * counter_test.c - lists in order, and counter-based events with them: used
- * again without a reset, waited for as they were when the wait was appended.
+ * counter_test.c - in-order lists with counter-based events.
  * SPDX-License-Identifier: MIT
  *
- * A regular event that only the host signals holds a list up, so that nothing
- * depends on what is faster.
+ * Events are used again without a reset; a wait refers to the state of the
+ * event at the append.  A regular event that only the host signals blocks a
+ * list, so that nothing depends on timing.
  */
 #include "check.h"
 
@@ -93,7 +93,7 @@ static ze_result_t launch(ze_command_list_handle_t list, uint32_t *to,
                                          wait != NULL, &wait);
 }
 
-/* Hold the list up until `held` is signalled. */
+/* Blocks the list until `held` is signalled. */
 static void hold(ze_command_list_handle_t list)
 {
   MUST(zeEventHostReset(held));
@@ -126,7 +126,7 @@ static void test_order(void)
   EQUAL(*b, chained(7, 1, 40));
   EQUAL(*a, chained(7, 1, 41));
 
-  /* A regular list, executed again and again, alone and on top of itself. */
+  /* A regular list, executed repeatedly, alone and while it still runs. */
   ze_command_queue_handle_t queue = queue_new(s);
   ze_command_list_handle_t list = ordered_list();
   for (uint32_t i = 1; i <= 30; i++) MUST(launch(list, a, i, NULL, NULL));
@@ -154,7 +154,7 @@ static void test_order(void)
   MUST(zeEventDestroy(done));
 }
 
-/* The event stands for the last command that was to signal it. */
+/* The event stands for the last command appended to signal it. */
 static void test_reuse(void)
 {
   ze_command_list_handle_t a = ordered_immediate(), b = ordered_immediate();
@@ -165,7 +165,8 @@ static void test_reuse(void)
   MUST(launch(a, out, 1, event, NULL));
   RETURNS(ZE_RESULT_NOT_READY, zeEventQueryStatus(event));
   RETURNS(ZE_RESULT_NOT_READY, zeEventHostSynchronize(event, 1000000));
-  /* Given to a list that is not held up, it does not wait for the other. */
+  /* If a list that is not blocked signals it, it does not wait for the
+     other. */
   out[1] = 5;
   MUST(launch(b, out + 1, 1, event, NULL));
   RETURNS(ZE_RESULT_SUCCESS, zeEventHostSynchronize(event, UINT64_MAX));
@@ -176,8 +177,9 @@ static void test_reuse(void)
   RETURNS(ZE_RESULT_SUCCESS, zeEventHostSynchronize(event, UINT64_MAX));
   EQUAL(out[0], 1);
 
-  /* A wait is for the command that it stood for at the append: were it for
-     the later one, behind it in its own list, neither would ever run. */
+  /* A wait is for the command that the event stood for at the append.  If it
+     were for a later command, behind it in its own list, neither would ever
+     run. */
   hold(a);
   out[0] = 2;
   MUST(launch(a, out, 1, event, NULL));
@@ -188,7 +190,7 @@ static void test_reuse(void)
   RETURNS(ZE_RESULT_SUCCESS, zeEventHostSynchronize(event, UINT64_MAX));
   EQUAL(out[0], chained(2, 1, 3));
 
-  /* Many times without waiting; destroyed while it is waited for. */
+  /* Many times without waiting; destroyed while commands wait for it. */
   hold(a);
   out[0] = 0;
   for (uint32_t i = 1; i <= 50; i++)
@@ -220,7 +222,7 @@ static void test_regular(void)
   MUST(zeCommandListClose(takes));
   RETURNS(ZE_RESULT_NOT_READY, zeEventQueryStatus(event));
 
-  /* Waits wait, though what they wait for is executed later. */
+  /* Waits block, even if the list that they wait for is executed later. */
   out[0] = 1;
   MUST(zeEventHostSignal(held));
   MUST(zeCommandQueueExecuteCommandLists(other, 1, &takes, NULL));
@@ -229,11 +231,11 @@ static void test_regular(void)
   MUST(zeCommandQueueExecuteCommandLists(queue, 1, &makes, NULL));
   MUST(zeCommandQueueSynchronize(other, UINT64_MAX));
   EQUAL(out[0], chained(1, 1, 31));
-  /* Where ends come by callback, this one's may come after the other's. */
+  /* If callbacks report ends, this one may arrive after the other. */
   RETURNS(ZE_RESULT_SUCCESS, zeEventHostSynchronize(event, UINT64_MAX));
   RETURNS(ZE_RESULT_SUCCESS, zeEventQueryStatus(event));
 
-  /* Executed again, though nobody has reset the event. */
+  /* Executed again without a reset of the event. */
   for (int i = 0; i < 5; i++) {
     MUST(zeEventHostReset(held));
     out[0] = 2;
@@ -258,8 +260,8 @@ static void test_regular(void)
   RETURNS(ZE_RESULT_SUCCESS, zeEventHostSynchronize(last, UINT64_MAX));
   EQUAL(out[0], chained(3, 1, 31));
 
-  /* What waited for a list not executed yet is not held up by what the event
-     is given to afterwards. */
+  /* A wait for a list not executed yet is not blocked by a later use of the
+     event. */
   ze_event_handle_t early = counter_new(IMMEDIATE | REGULAR);
   MUST(zeCommandListReset(makes));
   MUST(launch(makes, out, 1, early, NULL));
@@ -284,7 +286,7 @@ static void test_regular(void)
   MUST(zeCommandQueueDestroy(queue));
 }
 
-/* An indirect launch, in a list whose signal is changed, executed again: the
+/* An indirect launch in a list whose signal is changed, executed again: the
    event stands for the last execution. */
 static void test_indirect(void)
 {
@@ -336,7 +338,7 @@ static void test_indirect(void)
   MUST(zeEventDestroy(other));
 }
 
-/* Regular and immediate lists by turns, each waiting for the one before by the
+/* Regular and immediate lists in turn, each waiting for the one before by the
    event that it signals itself. */
 static void test_mixed(void)
 {
@@ -380,7 +382,8 @@ static void test_timestamps(void)
   RETURNS(ZE_RESULT_SUCCESS, zeEventHostSynchronize(event, UINT64_MAX));
   RETURNS(ZE_RESULT_SUCCESS, zeEventQueryKernelTimestamp(event, &second));
   CHECK(second.global.kernelStart >= first.global.kernelEnd);
-  /* Asked by a command of the launch before it, which it is then lost to. */
+  /* A command queries the timestamps of the previous launch; the event then
+     goes to the next launch. */
   ze_kernel_timestamp_result_t *asked =
       (ze_kernel_timestamp_result_t *)(out + 16);
   memset(asked, 0, sizeof *asked);
@@ -446,7 +449,7 @@ static void test_errors(void)
           zeCommandListAppendSignalEvent(ordered, regular));
   RETURNS(ZE_RESULT_SUCCESS,
           zeCommandListAppendSignalEvent(recorded, regular));
-  /* Of a refused call nothing stays, its wait neither. */
+  /* A refused call leaves nothing behind, not even its wait. */
   ze_command_list_handle_t closed = list_new(s);
   MUST(zeCommandListClose(closed));
   MUST(zeEventHostReset(held));
@@ -515,7 +518,7 @@ static void test_errors(void)
   MUST(zeEventDestroy(event));
 }
 
-/* The way of 1.9, of pools. */
+/* Pools, as in 1.9. */
 static void test_pool(void)
 {
   struct {
@@ -553,7 +556,7 @@ static void test_pool(void)
   MUST(zeEventPoolDestroy(pool));
 }
 
-/* A thread appends waits for an event that another gives new signals. */
+/* A thread appends waits for an event that another thread gives new signals. */
 static ze_event_handle_t given;
 static void *give_signals(void *list)
 {
@@ -588,7 +591,7 @@ static void test_threads(void)
   MUST(zeCommandListDestroy(waiting));
 }
 
-/* Threads give an event new signals on lists of their own. */
+/* Threads give an event new signals on their own lists. */
 static void test_givers(void)
 {
   ze_command_list_handle_t lists[2] = {ordered_immediate(),

@@ -1,5 +1,5 @@
 /*
- * ddi_test.c - the tables: all exported, and written no further than allowed.
+ * ddi_test.c - tables: all exported, and written no further than allowed.
  * SPDX-License-Identifier: MIT
  *
  * Opens the driver itself, without a loader.
@@ -59,7 +59,7 @@ enum { ROOM = 128 };
 
 static entry table[ROOM];
 
-/* How many entries a version writes, and the last. */
+/* Returns how many entries a version writes, and the last in *last. */
 static int written(table_function fill, unsigned minor, int *last)
 {
   int count = 0;
@@ -90,7 +90,7 @@ typedef struct runtime {
   ze_context_handle_t (*context)(void);
 } runtime;
 
-/* Why the last runtime function failed. */
+/* Returns why the last runtime function failed. */
 static const char *reason(const runtime *zer)
 {
   const char *text = NULL;
@@ -98,7 +98,7 @@ static const char *reason(const runtime *zer)
   return text != NULL ? text : "no description";
 }
 
-/* Before zeInit the runtime functions fail, and say why. */
+/* Before zeInit the runtime functions fail, and give the reason. */
 static void test_runtime_early(const runtime *zer)
 {
   CHECK(zer->context() == NULL);
@@ -161,7 +161,7 @@ int main(void)
            path != NULL ? dlerror() : "nothing there");
     return 1;
   }
-  /* Not zeDriverGet initialises, but zeInit, if it is asked well. */
+  /* zeDriverGet does not initialise; zeInit does, with valid flags. */
   ze_global_dditable_t global;
   ze_driver_dditable_t drivers;
   runtime zer = {0};
@@ -206,7 +206,7 @@ int main(void)
     check_(__FILE__, __LINE__, ok, "%s", names[i]);
   }
 
-  /* Sizes of the tables in the specifications named: nothing is written past
+  /* Sizes of the tables in the named specifications: nothing is written past
      their ends. */
   static const struct {
     const char *name;
@@ -249,14 +249,14 @@ int main(void)
            last, sizes[i].size);
   }
 
-  /* What loaders call without asking whether it is there. */
+  /* Loaders call these functions without checking that they exist. */
   int last;
   written(find(driver, "zeGetGlobalProcAddrTable"), 0, &last);
   CHECK(table[0] != NULL);
   ze_result_t (*init)(ze_init_flags_t) = (ze_result_t(*)(ze_init_flags_t))
       table[0];
   RETURNS(ZE_RESULT_ERROR_INVALID_ENUMERATION, init(0x100));
-  RETURNS(ZE_RESULT_ERROR_UNINITIALIZED, init(2)); /* NPUs alone */
+  RETURNS(ZE_RESULT_ERROR_UNINITIALIZED, init(2)); /* only NPUs */
   written(find(driver, "zeGetDriverProcAddrTable"), 0, &last);
   CHECK(table[0] && table[1] && table[2] && table[4]);
   written(find(driver, "zeGetDeviceProcAddrTable"), 0, &last);

@@ -1,9 +1,9 @@
 /*
- * errors_test.c - wrong parameters are answered with their error, by name.
+ * errors_test.c - each invalid parameter returns its specified error.
  * SPDX-License-Identifier: MIT
  *
- * Needs a loader that hands calls straight to the driver: one driver and no
- * validation layer, which would answer itself.
+ * Needs a loader that passes calls straight to the driver: one driver and no
+ * validation layer, which would return errors itself.
  */
 #include "check.h"
 
@@ -16,7 +16,7 @@
 
 static setup s;
 
-/* The functions "get this property of this object". */
+/* Checks a function that gets one property of an object. */
 static void getter(const char *name, void *object)
 {
   union {
@@ -36,7 +36,7 @@ static void getter(const char *name, void *object)
          "%s: 0x%x, 0x%x, 0x%x", name, null_handle, null_pointer, right);
 }
 
-/* The reason of the last error of this thread, in words. */
+/* Checks the text for the last error of this thread. */
 static void test_description(void)
 {
   ze_result_t (*describe)(ze_driver_handle_t, const char **);
@@ -65,7 +65,7 @@ static void test_driver_device(void)
   uint64_t a;
   ze_bool_t b;
   void *p;
-  /* Of the driver itself: loaders since 1.20 ask it once. */
+  /* The driver's own zeInit: loaders since 1.20 call it only once. */
   ze_result_t (*init)(ze_init_flags_t);
   MUST(zeDriverGetExtensionFunctionAddress(s.driver, "zeInit",
                                            (void **)&init));
@@ -264,8 +264,8 @@ static void test_queues(void)
   MUST(zeCommandQueueDestroy(queue));
 }
 
-/* What every append has in common: a list, a wait list with as many events as
-   it says.  `call` uses the list l, n events at w. */
+/* Checks common to all appends: a list, and a wait list with as many events as
+   its count.  `call` uses the list l, n events at w. */
 #define APPEND(call)                          \
   do {                                        \
     ze_command_list_handle_t l = NULL;        \
@@ -376,13 +376,13 @@ static void test_lists(void)
                                                    NULL, 0, NULL));
   HANDLE(zeCommandListAppendQueryKernelTimestamps(list, 1, &no_event, &stamps,
                                                   NULL, NULL, 0, NULL));
-  /* None of these was recorded. */
+  /* None of these commands was recorded. */
   ze_command_queue_handle_t queue = queue_new(s);
   MUST(zeCommandListClose(list));
   MUST(zeCommandQueueExecuteCommandLists(queue, 1, &list, NULL));
   MUST(zeCommandQueueSynchronize(queue, UINT64_MAX));
   RETURNS(ZE_RESULT_NOT_READY, zeEventQueryStatus(event));
-  /* A closed list takes nothing more. */
+  /* A closed list accepts no more commands. */
   ARGUMENT(zeCommandListAppendBarrier(list, NULL, 0, NULL));
   MUST(zeCommandListDestroy(list));
   MUST(zeCommandQueueDestroy(queue));
@@ -525,7 +525,7 @@ static void test_modules(void)
   HANDLE(zeKernelSetIndirectAccess(NULL, 0));
   ENUM(zeKernelSetIndirectAccess(kernel, 0x100));
   getter("zeKernelGetIndirectAccess", kernel);
-  /* Nothing is set yet that it could be launched with. */
+  /* Nothing that a launch needs has been set yet. */
   ze_command_list_handle_t list = list_new(s);
   ze_group_count_t groups = {1, 1, 1};
   ARGUMENT(zeCommandListAppendLaunchKernel(list, kernel, &groups, NULL, 0,
@@ -537,7 +537,7 @@ static void test_modules(void)
 
 int main(void)
 {
-  /* Before anything: the driver is initialised twice by some loaders. */
+  /* First of all: some loaders initialise the driver twice. */
   RETURNS(ZE_RESULT_SUCCESS, zeInit(0));
   RETURNS(ZE_RESULT_SUCCESS, zeInit(ZE_INIT_FLAG_GPU_ONLY));
   s = setup_new();
@@ -549,7 +549,7 @@ int main(void)
   test_events();
   test_modules();
 
-  /* What it says of itself holds together. */
+  /* The driver's properties are consistent. */
   ze_driver_properties_t dp = {.stype = ZE_STRUCTURE_TYPE_DRIVER_PROPERTIES};
   MUST(zeDriverGetProperties(s.driver, &dp));
   CHECK(dp.driverVersion != 0);

@@ -1,5 +1,5 @@
 /*
- * event_test.c - events, fences and the order they give to lists and queues.
+ * event_test.c - events, fences and the order that they impose.
  * SPDX-License-Identifier: MIT
  */
 #include "check.h"
@@ -85,7 +85,8 @@ static void test_kernel(ze_command_list_handle_t list)
   MUST(zeKernelSetArgumentValue(spin, 1, sizeof turns, &turns));
 }
 
-/* A list that waits for the host; what is appended meanwhile keeps order. */
+/* A list that waits for the host; commands appended during the wait stay in
+   order. */
 static void test_gate(ze_command_list_handle_t list)
 {
   reset_all();
@@ -106,7 +107,7 @@ static void test_gate(ze_command_list_handle_t list)
   EQUAL(out[2], (5 * 3 + 2) * 3 + 3);
 }
 
-/* Two lists pass work to and fro by events alone. */
+/* Two lists pass work back and forth with events alone. */
 static void test_two_lists(ze_command_list_handle_t a,
                            ze_command_list_handle_t b)
 {
@@ -121,7 +122,7 @@ static void test_two_lists(ze_command_list_handle_t a,
   for (int i = 0; i < 6; i++)
     RETURNS(ZE_RESULT_SUCCESS, zeEventQueryStatus(e[i]));
 
-  /* The one who waits is submitted first. */
+  /* The waiting list is submitted first. */
   reset_all();
   chain_append(b, 2, e[1], 1, &e[0]);
   chain_append(a, 1, e[0], 0, NULL);
@@ -129,8 +130,8 @@ static void test_two_lists(ze_command_list_handle_t a,
   EQUAL(out[0], 5);
 }
 
-/* Lists with resets of their own events, executed again and again with no
-   wait between: A waits for B's event and B for A's. */
+/* Lists that reset their own events, executed repeatedly with no wait between:
+   A waits for B's event and B for A's. */
 static void test_ping_pong(void)
 {
   enum { ROUNDS = 1000 };
@@ -150,7 +151,7 @@ static void test_ping_pong(void)
   MUST(zeEventHostSignal(e[1]));
   uint32_t want = 0;
   for (int i = 0; i < ROUNDS; i++) {
-    /* Whoever comes first, the events decide. */
+    /* Either list may come first: the events decide. */
     MUST(zeCommandQueueExecuteCommandLists(i % 3 ? qa : qb, 1, i % 3 ? &a : &b,
                                            NULL));
     MUST(zeCommandQueueExecuteCommandLists(i % 3 ? qb : qa, 1, i % 3 ? &b : &a,
@@ -168,7 +169,7 @@ static void test_ping_pong(void)
   MUST(zeCommandQueueDestroy(qb));
 }
 
-/* One list that signals, waits and resets; executed many times ahead. */
+/* A list that signals, waits and resets, executed many times ahead. */
 static void test_self_reset(void)
 {
   reset_all();
@@ -190,7 +191,7 @@ static void test_self_reset(void)
   RETURNS(ZE_RESULT_NOT_READY, zeEventQueryStatus(e[0]));
   RETURNS(ZE_RESULT_NOT_READY, zeEventQueryStatus(e[1]));
 
-  /* A device-side reset, seen by the host. */
+  /* A reset by the device, seen by the host. */
   ze_command_list_handle_t list =
       immediate_new(s, ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS);
   MUST(zeEventHostSignal(e[2]));
@@ -322,13 +323,13 @@ static void test_timestamps(ze_command_list_handle_t list)
   MUST(zeMemFree(s.context, copied));
   MUST(zeMemFree(s.context, stamp));
 
-  /* An event of a pool without timestamps has none. */
+  /* An event of a pool without timestamps has no timestamp. */
   CHECK(zeEventQueryKernelTimestamp(e[0], &r[0]) != ZE_RESULT_SUCCESS);
   for (int i = 0; i < 4; i++) MUST(zeEventDestroy(t[i]));
   MUST(zeEventPoolDestroy(timed));
 }
 
-/* Events reset or destroyed while a command is still to signal them. */
+/* Events reset or destroyed before a command signals them. */
 static void test_abandoned(ze_command_list_handle_t list)
 {
   reset_all();
@@ -347,7 +348,7 @@ static void test_abandoned(ze_command_list_handle_t list)
   MUST(zeEventPoolDestroy(mine));
 }
 
-/* Four threads, each with a list of its own and a shared queue. */
+/* Four threads, each with its own list, and a shared queue. */
 static ze_command_queue_handle_t shared_queue;
 
 static void *worker(void *argument)
@@ -399,9 +400,9 @@ static void test_threads(void)
   MUST(zeMemFree(s.context, memory));
 }
 
-/* What a list finds set when it is told to wait, by the host or by itself, may
-   be taken back before the list gets there, by a command that comes later and
-   lets it go on. */
+/* An event that the host or the list itself has set when a wait is appended may
+   be reset before the list gets there.  The later command that resets it also
+   lets the list go on. */
 static void test_taken_back(ze_command_list_handle_t a,
                             ze_command_list_handle_t b)
 {
@@ -423,8 +424,8 @@ static void test_taken_back(ze_command_list_handle_t a,
   }
 }
 
-/* Of two lists that are to signal an event, the first to do so lets go on what
-   waits for it. */
+/* If two lists signal an event, the first signal releases the commands that
+   wait for it. */
 static void test_two_givers(ze_command_list_handle_t a,
                             ze_command_list_handle_t b)
 {
@@ -448,8 +449,8 @@ static void test_two_givers(ze_command_list_handle_t a,
   MUST(zeCommandListDestroy(c));
 }
 
-/* The host signals an event before the list comes to it that is to do so: what
-   waits for it goes on. */
+/* The host signals an event before the list does: commands that wait for it go
+   on. */
 static void test_overtaken(ze_command_list_handle_t a,
                            ze_command_list_handle_t b)
 {
@@ -463,8 +464,8 @@ static void test_overtaken(ze_command_list_handle_t a,
   RETURNS(ZE_RESULT_SUCCESS, synchronize(a, UINT64_MAX));
 }
 
-/* A list that had failed before: what waits for its next command while that
-   runs is told. */
+/* After a list has failed, a wait for its next command gets the error even if
+   the wait begins while the command runs. */
 static void test_behind_failed(ze_command_list_handle_t a,
                                ze_command_list_handle_t b)
 {
@@ -489,8 +490,8 @@ static void test_behind_failed(ze_command_list_handle_t a,
   MUST(zeCommandListDestroy(c));
 }
 
-/* A list waits for an event that is destroyed: what is behind is done in its
-   turn, fails, and nobody waits for ever. */
+/* A list waits for an event that is destroyed: later commands are handled in
+   order and fail, and no wait hangs. */
 static void test_failed(bool waits_first)
 {
   ze_command_list_handle_t a =
@@ -520,7 +521,7 @@ static void test_failed(bool waits_first)
   RETURNS(ZE_RESULT_SUCCESS, zeEventQueryStatus(e[0]));
   RETURNS(ZE_RESULT_NOT_READY, zeEventQueryStatus(e[1]));
   RETURNS(ZE_RESULT_ERROR_DEVICE_LOST, zeEventQueryStatus(e[2]));
-  /* Who waits for it only now fails, too, until it is reset. */
+  /* A later wait for it also fails, until it is reset. */
   MUST(zeCommandListAppendBarrier(b, e[6], 1, &e[2]));
   RETURNS(ZE_RESULT_ERROR_DEVICE_LOST,
           zeEventHostSynchronize(e[6], UINT64_MAX));

@@ -1,6 +1,6 @@
 /*
  * graph_test.c - graphs: captured on immediate lists, forked and joined,
- * replayed, dumped; and what cannot be done to them.
+ * replayed and dumped; and invalid uses of them.
  * SPDX-License-Identifier: MIT
  */
 #include "check.h"
@@ -170,7 +170,7 @@ static void test_replay(void)
   RETURNS(ZE_RESULT_SUCCESS, primary(g, &found));
   CHECK(found == a);
 
-  /* Nothing has run; what is appended now runs. */
+  /* Nothing has run; commands appended from now on run. */
   MUST(synchronize(a, UINT64_MAX));
   RETURNS(ZE_RESULT_NOT_READY, zeEventQueryStatus(e[0]));
   EQUAL(out[0] + out[1] + (uint32_t)calls, 0);
@@ -230,8 +230,8 @@ static void step(void *unused)
   atomic_fetch_sub(&stepping, 1);
 }
 
-/* A replay waits for the one before on another list, however long it takes to
-   submit. */
+/* A replay waits for the previous one on another list, however long that takes
+   to submit. */
 static void test_order(void)
 {
   list a = immediate(), b = immediate();
@@ -256,8 +256,8 @@ static void test_order(void)
   MUST(zeCommandListDestroy(b));
 }
 
-/* A fork, of it another, both joined.  The events are never reset: their
-   state from the replay before must not matter. */
+/* A fork, with a fork inside it, both joined.  The events are never reset:
+   their state from the previous replay must not matter. */
 static void test_forks(event *events)
 {
   list a = immediate(), b = immediate(), c = immediate();
@@ -292,7 +292,7 @@ static void test_forks(event *events)
   RETURNS(ZE_RESULT_SUCCESS, destroy_executable(x));
   RETURNS(ZE_RESULT_SUCCESS, destroy(g));
 
-  /* Work that nobody waits for. */
+  /* Work that is not joined. */
   MUST(begin(a, NULL));
   MUST(launch(a, out, 1, events[0], NULL));
   MUST(launch(b, out, 1, events[1], events[0]));
@@ -303,7 +303,7 @@ static void test_forks(event *events)
   RETURNS((ze_result_t)INVALID_GRAPH, instantiate(g, NULL, &x));
   RETURNS(ZE_RESULT_SUCCESS, destroy(g));
 
-  /* Two captures do not become one. */
+  /* Two captures cannot be merged. */
   MUST(begin(a, NULL));
   MUST(launch(a, out, 1, events[0], NULL));
   MUST(begin(b, NULL));
@@ -315,7 +315,7 @@ static void test_forks(event *events)
   RETURNS((ze_result_t)UNSUPPORTED, launch(waiting, out, 1, NULL, events[0]));
   RETURNS(ZE_RESULT_ERROR_INVALID_ARGUMENT, begin(waiting, NULL));
   MUST(zeCommandListDestroy(waiting));
-  /* A branch that is destroyed is a branch that is not joined. */
+  /* If a branch is destroyed, it is not joined. */
   MUST(launch(c, out, 1, NULL, events[0]));
   MUST(zeCommandListDestroy(c));
   RETURNS((ze_result_t)INVALIDATED, end(a, NULL, &g));
@@ -325,7 +325,7 @@ static void test_forks(event *events)
   MUST(zeCommandListDestroy(a));
 }
 
-/* Graphs and lists in graphs; into a graph that is there. */
+/* Graphs and lists inside graphs; capture into an existing graph. */
 static void test_parts(void)
 {
   list a = immediate(), regular = list_new(s), found;
@@ -381,7 +381,7 @@ static void test_parts(void)
   MUST(zeCommandListDestroy(a));
 }
 
-/* Counter-based events: inside a graph alone, or on both sides. */
+/* Counter-based events: inside a graph only, or on both sides. */
 static void test_events(void)
 {
   list a = immediate(), b = immediate();
@@ -397,7 +397,7 @@ static void test_events(void)
   MUST(zeCommandListDestroy(regular));
   MUST(end(a, NULL, &g));
   MUST(instantiate(g, NULL, &x));
-  /* Now it is free, and no replay touches it. */
+  /* Now the event is free, and no replay touches it. */
   RETURNS(ZE_RESULT_NOT_READY, zeEventQueryStatus(outside));
   reset_events();
   MUST(zeCommandListAppendWaitOnEvents(b, 1, &e[0]));
@@ -423,8 +423,8 @@ static void test_events(void)
   MUST(zeCommandListDestroy(b));
 }
 
-/* A wait behind a reset is for whoever signals the event next, which is not the
-   graph. */
+/* A wait after a reset is for the next signal of the event, which does not come
+   from the graph. */
 static void test_reset(void)
 {
   list a = immediate();

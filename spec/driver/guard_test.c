@@ -2,8 +2,8 @@
  * guard_test.c - guarded entry points run exactly the range they are given.
  * SPDX-License-Identifier: MIT
  *
- * A model counts how often each work-item must have run, in an array with
- * places for all that are launched.
+ * A model counts how often each work-item must have run, in an array with a
+ * place for every work-item launched.
  */
 #include "check.h"
 #include "spirv.h"
@@ -14,7 +14,7 @@
 static setup s;
 static ze_command_list_handle_t list;
 
-/* A file's module with guards. */
+/* Loads a file's module with guards. */
 static ze_module_handle_t guarded_load(const char *path, bool keep)
 {
   char message[200];
@@ -42,7 +42,7 @@ static void launch(ze_kernel_handle_t kernel, const uint32_t *size,
   MUST(zeCommandListAppendLaunchKernel(list, kernel, &n, NULL, 0, NULL));
 }
 
-/* Set the hidden arguments, which come after the kernel's own. */
+/* Sets the hidden arguments, which come after the kernel's own. */
 static void set_range(ze_kernel_handle_t kernel, uint32_t own,
                       const uint64_t *first, const uint64_t *count)
 {
@@ -68,7 +68,7 @@ typedef struct range {
   uint32_t group[3], groups[3];
 } range;
 
-/* Launch so many groups of a kernel that counts where it ran, and compare. */
+/* Launches groups of a kernel that counts its runs, and compares. */
 static void check_range(ze_module_handle_t module, const char *name,
                         const range *r, uint32_t times)
 {
@@ -134,7 +134,7 @@ static void test_ranges(ze_module_handle_t module)
     {{100, 100, 100}, {15, 7, 3}, {8, 4, 2}, {2, 2, 2}},
     {{0, 0, 0}, {0, 8, 4}, {8, 4, 2}, {1, 2, 2}},
     {{3, 0, 0}, {16, 8, 0}, {8, 4, 2}, {2, 2, 1}},
-    /* What 32 bits cannot hold. */
+    /* Values that do not fit in 32 bits. */
     {{4294967296u, 8589934603u, 0}, {15, 7, 3}, {8, 4, 2}, {2, 2, 2}},
     {{1, 2, 1099511627776u}, {9, 8, 1}, {8, 4, 2}, {2, 2, 2}},
     {{0, 0, 0}, {4294967296u, 7, 3}, {8, 4, 2}, {2, 2, 2}},
@@ -152,7 +152,7 @@ static void test_ranges(ze_module_handle_t module)
   check_range(module, "count_in_loop", &long_row, 2);
 }
 
-/* The kernels themselves, whose module has guards besides. */
+/* The kernels themselves, in a module that also has guards. */
 static void test_kept(ze_module_handle_t module)
 {
   ze_kernel_handle_t k = kernel_new(module, "count");
@@ -273,8 +273,8 @@ static void test_image(ze_module_handle_t module)
   MUST(zeImageDestroy(image));
 }
 
-/* A kernel that stays calls a function that guarded ones shift: its ids begin
-   at 0, theirs where the launch says. */
+/* A kernel that is kept shares a function with guarded kernels.  In the kept
+   kernel the ids begin at 0, in a guarded one at the launch's offset. */
 static void test_helper(ze_module_handle_t module, bool keep)
 {
   enum { N = 64 };
@@ -283,7 +283,7 @@ static void test_helper(ze_module_handle_t module, bool keep)
   static const struct {
     const char *name;
     bool is_guarded;
-    uint32_t from, to, times; /* who runs, how often */
+    uint32_t from, to, times; /* the work-items that run, and how often */
   } cases[] = {{SPIRV_GUARD_ENTRY "mark", true, 16, 37, 1},
                {SPIRV_GUARD_ENTRY "mark_twice", true, 16, 37, 2},
                {"mark", false, 0, 48, 1},

@@ -1,11 +1,11 @@
 /*
- * handle_test.c - handles begin with the driver's tables, so that a loader
- * need not wrap them (ZE_extension_driver_ddi_handles).
+ * handle_test.c - handles begin with the driver's tables, so that a loader need
+ * not wrap them (ZE_extension_driver_ddi_handles).
  * SPDX-License-Identifier: MIT
  */
 #include "check.h"
 
-/* As ze_dditable_driver_t and its like begin. */
+/* Begins like ze_dditable_driver_t and similar structs. */
 typedef struct tables {
   uint32_t version;
   uint8_t valid;
@@ -17,7 +17,7 @@ typedef struct handle {
   const tables *core, *tools, *sysman, *runtime;
 } handle;
 
-/* Where some of the core tables stand, and how many of each kind there are. */
+/* Indices of some core tables, and the number of tables of each kind. */
 enum { DRIVER = 5, DEVICE = 7, CORE = 32, TOOLS = 19, SYSMAN = 24 };
 
 static handle first;
@@ -44,7 +44,7 @@ int main(void)
   all_there("sysman", first.sysman, SYSMAN);
   all_there("runtime", first.runtime, 1);
 
-  /* They are the right ones: called past the loader they do their work. */
+  /* They are the right tables: calls that bypass the loader work. */
   ze_api_version_t version = 0, reported = 0;
   ze_result_t (*get_version)(ze_driver_handle_t, ze_api_version_t *);
   memcpy(&get_version, &first.core->table[DRIVER][1], sizeof get_version);
@@ -62,7 +62,7 @@ int main(void)
   MUST(zeDeviceGetProperties(s.device, &same));
   CHECK(strcmp(properties.name, same.name) == 0);
 
-  /* The extension is told of in both places. */
+  /* Both places report the extension. */
   struct {
     int stype;
     void *next;

@@ -1,10 +1,10 @@
 /*
- * hierarchy_test.c - several devices, sub-devices, and the knobs for tests.
+ * hierarchy_test.c - several devices, sub-devices, and the settings for tests.
  * SPDX-License-Identifier: MIT
  *
- * What a driver shows depends on the environment in which it is initialised,
- * so that each case is this program started again, with the case's name and
- * an environment of its own.
+ * The devices depend on the environment in which the driver is initialised.
+ * Each case therefore runs this program again, with the name of the case and
+ * its own environment.
  */
 #include "check.h"
 
@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #ifdef __SANITIZE_ADDRESS__
-/* The cases leave to the end of their processes what they made. */
+/* The cases leave their objects to the end of the process. */
 __attribute__((visibility("default"))) const char *
 __asan_default_options(void);
 const char *__asan_default_options(void) { return "detect_leaks=0"; }
@@ -74,8 +74,8 @@ static ze_device_handle_t root_of(ze_driver_handle_t driver,
   return root;
 }
 
-/* Print what there is: for each device and each of its sub-devices, its UUID,
-   and with which number and where it says that it is a part of another. */
+/* Prints each device and each of its sub-devices: its UUID, its number, and the
+   device that it reports as its parent. */
 static int case_list(void)
 {
   ze_driver_handle_t driver = driver_get();
@@ -107,7 +107,7 @@ static int case_list(void)
   return 0;
 }
 
-/* Why zeInit fails, or "" when it does not. */
+/* Prints why zeInit fails, or "" if it does not. */
 static int case_why(void)
 {
   ze_result_t (*fill)(ze_api_version_t, void *);
@@ -159,8 +159,8 @@ static usage usage_now(void)
   return u;
 }
 
-/* Run a kernel of many groups on `device`; the set of threads that worked, by
-   their place in /proc, as bits. */
+/* Runs a kernel of many groups on `device`; returns the set of threads that
+   worked, as bits by their place in /proc. */
 static uint64_t threads_used(setup s, ze_kernel_handle_t kernel)
 {
   uint32_t *out = shared_new(s, 4096), turns = 30000000;
@@ -190,8 +190,8 @@ static uint64_t threads_used(setup s, ze_kernel_handle_t kernel)
   return used;
 }
 
-/* Each sub-device works with its share of the cores, and nobody else's; what
-   was built for the whole runs on the parts. */
+/* Each sub-device works with its own share of the cores; a module built for the
+   whole device runs on the parts. */
 static int case_cores(void)
 {
   setup s = setup_new();
@@ -209,7 +209,7 @@ static int case_cores(void)
           p.numSlices * p.numSubslicesPerSlice * p.numEUsPerSubslice);
   }
   EQUAL(used[0] & used[1], 0);
-  /* One that was built for a part is not for another. */
+  /* A kernel built for one part does not run on another. */
   setup part = s;
   part.device = subs.device[1];
   ze_kernel_handle_t other =
@@ -225,7 +225,7 @@ static int case_cores(void)
   return check_failed;
 }
 
-/* More sub-devices than cores: they are so in name, and work. */
+/* More sub-devices than cores: they exist in name only, but work. */
 static int case_emulated(void)
 {
   setup s = setup_new();
@@ -289,7 +289,7 @@ static int case_memory(void)
           device_new(s, d.device[0], 1, &c));
   MUST(zeMemFree(s.context, a));
   MUST(device_new(s, subs.device[0], 1 << 19, &a));
-  /* The memory of the host is another matter. */
+  /* Host memory does not count. */
   ze_host_mem_alloc_desc_t desc = {
     .stype = ZE_STRUCTURE_TYPE_HOST_MEM_ALLOC_DESC};
   RETURNS(ZE_RESULT_SUCCESS,
@@ -317,8 +317,8 @@ static int case_peers(void)
   return check_failed;
 }
 
-/* A recorded launch is changed to one that could not have been appended:
-   another device's memory, or kernel. */
+/* A recorded launch cannot be changed to another device's memory or kernel,
+   which could not have been appended. */
 static void changes_of_peers(setup s, ze_device_handle_t device,
                              ze_kernel_handle_t kernel, void *memory)
 {
@@ -422,7 +422,7 @@ static void on_fault(int number)
   siglongjmp(escape, 1);
 }
 
-/* Whether the host can read there. */
+/* Returns true if the host can read at `pointer`. */
 static bool host_reads(const void *pointer)
 {
   struct sigaction old, fault = {.sa_handler = on_fault};
@@ -433,7 +433,7 @@ static bool host_reads(const void *pointer)
   return ok;
 }
 
-/* Commands reach the memory of their device, the host does not. */
+/* Commands can access the memory of their device; the host cannot. */
 static int case_private(void)
 {
   setup s = setup_new();
@@ -472,7 +472,7 @@ static int case_gpu(void)
   return check_failed;
 }
 
-/* A second group of queues, which only copy. */
+/* A second group of queues, which can only copy. */
 static int case_copy_engine(void)
 {
   setup c = setup_new();
@@ -563,8 +563,8 @@ static const struct {
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
-/* Run a case with definitions added to the environment, separated by blanks;
-   its status, and the first line that it wrote in `line`. */
+/* Runs a case with definitions added to the environment, separated by blanks;
+   returns its status, and the first line that it wrote in `line`. */
 static int again(const char *name, const char *definitions, char *line,
                  size_t size)
 {
@@ -606,8 +606,8 @@ static void passes(const char *name, const char *definitions)
          definitions, (unsigned)status);
 }
 
-/* In `format`, a letter stands for a device of two with two parts each: A and
-   B are the whole ones, a b and c d are their parts. */
+/* In `format`, each letter is a device.  There are two with two parts each: A
+   and B are whole devices, a b and c d their parts. */
 static char uuids[6][5];
 
 static void shows(const char *definitions, const char *format)
@@ -655,7 +655,7 @@ int main(int argc, char **argv)
   shows("ZE_FLAT_DEVICE_HIERARCHY=COMPOSITE", "A(a,b) B(c,d)");
   shows("ZE_FLAT_DEVICE_HIERARCHY=FLAT", "a b c d");
   shows("ZE_FLAT_DEVICE_HIERARCHY=COMBINED", "a<2 b<2 c<2 d<2");
-  /* A device's UUID does not depend on what else is there. */
+  /* A device's UUID does not depend on other devices. */
   shows("ZOCL_ROOT_DEVICES=1 ZOCL_SUB_DEVICES=0", "A");
 
   shows("ZE_AFFINITY_MASK=0,1", "A(a,b) B(c,d)");

@@ -1,9 +1,9 @@
 /*
- * hostile_test.c - what ends PoCL is answered with an error and a reason.
+ * hostile_test.c - conditions that end PoCL give an error with a reason.
  * SPDX-License-Identifier: MIT
  *
- * Each case runs in a process of its own, this program started again with the
- * case's name, because the state that is hostile belongs to a process.
+ * The hostile state belongs to a process, so each case runs in a separate one:
+ * this program again, with the name of the case.
  */
 #include "check.h"
 
@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #ifdef __SANITIZE_ADDRESS__
-/* Whoever exits in the middle of things leaves them behind. */
+/* A process that exits in the middle of work leaves objects behind. */
 __attribute__((visibility("default"))) const char *
 __asan_default_options(void);
 const char *__asan_default_options(void) { return "detect_leaks=0"; }
@@ -25,8 +25,8 @@ const char *__asan_default_options(void) { return "detect_leaks=0"; }
 
 static const char *self;
 
-/* Make the module of saxpy.spv and launch its kernel in groups of that size;
-   the first result that is not success. */
+/* Makes the module of saxpy.spv and launches its kernel in groups of `group`;
+   returns the first result that is not success. */
 static ze_result_t run(setup s, uint32_t group,
                        ze_module_build_log_handle_t *log)
 {
@@ -62,7 +62,8 @@ static ze_result_t run(setup s, uint32_t group,
   return result;
 }
 
-/* Refused with a log that has the word, then well again after `mend`. */
+/* Checks that a build is refused with `word` in the log, and succeeds after
+   `mend`. */
 static int refused(setup s, const char *word, void (*mend)(void))
 {
   ze_module_build_log_handle_t log = NULL;
@@ -101,7 +102,7 @@ static int case_sigchld(void)
   return refused(setup_new(), "SIGCHLD", mend_signal);
 }
 
-/* The launch is refused too, where only its group size is new. */
+/* The launch is also refused if only its group size is new. */
 static int case_launch(void)
 {
   setup s = setup_new();
@@ -143,8 +144,9 @@ static int case_files(void)
   return refused(s, "descriptors", mend_files);
 }
 
-/* A cache that cannot be written, a file where the directory should be: no
-   device, with an error, or all works; but nothing ends. */
+/* The cache cannot be written, as the directory is a file.  Either the driver
+   has no devices and reports an error, or everything works; the process does
+   not end. */
 static int case_cache(void)
 {
   setenv("POCL_CACHE_DIR", "/dev/null/cache", 1);
@@ -173,7 +175,7 @@ static int case_own_cache(void)
   return check_failed;
 }
 
-/* Damaged entries of it are ignored; it is not the one that others share. */
+/* Damaged entries in it are ignored; it is not the cache that others share. */
 static int case_damaged(void)
 {
   const char *cache = getenv("POCL_CACHE_DIR");
@@ -240,14 +242,14 @@ static int case_fork(void)
   return check_failed;
 }
 
-/* Nothing is launched, so that no kernel is compiled. */
+/* Nothing is launched, so no kernel is compiled. */
 static int case_module(void)
 {
   module_load(setup_new(), "kernels/saxpy.spv");
   return check_failed;
 }
 
-/* The process exits while kernels, compilations and blocked work are there. */
+/* The process exits with kernels, compilations and blocked work in flight. */
 static int case_exit(void)
 {
   enum { N = 1 << 20 };
@@ -268,7 +270,7 @@ static int case_exit(void)
     MUST(zeKernelSetGroupSize(kernel, g, 1, 1));
     MUST(zeCommandListAppendLaunchKernel(list, kernel, &groups, NULL, 0, NULL));
   }
-  /* Two closed lists, one of them long enough to be submitted by a thread. */
+  /* Two closed lists, one so long that a thread submits it. */
   ze_command_queue_handle_t queue = queue_new(s);
   for (int n = 2; n <= 200; n += 198) {
     ze_command_list_handle_t closed = list_new(s);
@@ -279,13 +281,13 @@ static int case_exit(void)
     MUST(zeCommandListClose(closed));
     MUST(zeCommandQueueExecuteCommandLists(queue, 1, &closed, NULL));
   }
-  /* And what waits for an event that will not come. */
+  /* And a copy that waits for an event that is never signalled. */
   ze_event_handle_t event = event_new(pool_new(s, 0, 1), 0);
   ze_command_list_handle_t blocked =
       immediate_new(s, ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS);
   if (getpid() % 8 == 0)
     MUST(zeCommandListAppendMemoryCopy(blocked, x, y, 64, NULL, 1, &event));
-  /* Exits at a random moment of that work; every moment must do. */
+  /* Exits at a random moment of that work; every moment must work. */
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   usleep((useconds_t)(now.tv_nsec / 1000 % 100000));
@@ -305,8 +307,8 @@ static const struct {
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
-/* This program run again for one case, with a cache of its own: empty, or a
-   copy of another. */
+/* This program run again for one case, with its own cache: empty, or a copy of
+   another. */
 typedef struct child {
   pid_t pid;
   char directory[4096];
@@ -330,7 +332,7 @@ static child child_start(const char *name, const char *copied)
   return c;
 }
 
-/* The exit status of one that has ended. */
+/* Removes the directory of a child that has ended; returns its exit status. */
 static int child_clean(const child *c, int status)
 {
   shell("rm -rf '%s'", c->directory);
@@ -345,10 +347,10 @@ static int again(const char *name)
   return child_clean(&c, status);
 }
 
-/* Exit with work in flight, so many times, some at a time.  What takes most of
-   a cold start is PoCL's making the program, which is over before there is any
-   work; so that is left to one in four, and the others begin with a program
-   whose kernels are still to be compiled. */
+/* Exits with work in flight, `n` times, some at a time.  Most of a cold start
+   is PoCL building the program, before there is any work.  So only one in four
+   starts cold; the others begin with a program whose kernels are not compiled
+   yet. */
 static void exits(int n)
 {
   enum { SOME = 4 };

@@ -2,8 +2,8 @@
  * image_test.c - images and samplers: formats, copies, kernels, lifetime.
  * SPDX-License-Identifier: MIT
  *
- * What is read from an image is always compared with what was written to it,
- * by a copy or by a kernel.
+ * Data read from an image is always compared with the data written to it, by a
+ * copy or by a kernel.
  */
 #include "check.h"
 
@@ -16,7 +16,7 @@ enum { W = 6, H = 4, D = 3 };
 static setup s;
 static ze_module_handle_t module;
 static ze_command_list_handle_t now;
-static bool buffers; /* there are buffer images */
+static bool buffers; /* buffer images are supported */
 
 static ze_image_desc_t desc_of(ze_image_type_t type,
                                ze_image_format_layout_t layout,
@@ -42,7 +42,7 @@ static ze_image_handle_t image_new(const ze_image_desc_t *desc)
   return image;
 }
 
-/* Four unsigned bytes a pixel. */
+/* An image with four unsigned bytes per pixel. */
 static ze_image_handle_t bytes_new(ze_image_type_t type)
 {
   ze_image_desc_t desc = desc_of(type, ZE_IMAGE_FORMAT_LAYOUT_8_8_8_8,
@@ -70,7 +70,7 @@ static void launch(ze_command_list_handle_t list, ze_kernel_handle_t kernel,
   MUST(zeCommandListAppendLaunchKernel(list, kernel, &groups, NULL, 0, NULL));
 }
 
-/* A pixel of four bytes that differ. */
+/* Returns a pixel of four different bytes. */
 static uint32_t pixel(uint32_t i)
 {
   return i * 0x01030507u + 0x40302010u;
@@ -81,7 +81,7 @@ static void fill(uint32_t *pixels, uint32_t count, uint32_t first)
   for (uint32_t i = 0; i < count; i++) pixels[i] = pixel(first + i);
 }
 
-/* Each type of image: what is copied there comes back, whole and in part, and
+/* For each type of image: copied data comes back, whole and in part, and
    kernels read it. */
 static void test_type(ze_image_type_t type, const char *name, uint32_t height,
                       uint32_t depth)
@@ -113,7 +113,7 @@ static void test_type(ze_image_type_t type, const char *name, uint32_t height,
       wrong += seen[i][c] != (in[i] >> 8 * c & 0xff);
   EQUAL(wrong, 0);
 
-  /* A part of it, with room after each row and each slice. */
+  /* A part of it, with padding after each row and each slice. */
   ze_image_region_t part = {1, height > 1, depth > 1, 3,
                             height > 2 ? 2 : 1, depth > 2 ? 2 : 1};
   const uint32_t row = 5, slice = 5 * part.height + 5;
@@ -136,7 +136,7 @@ static void test_type(ze_image_type_t type, const char *name, uint32_t height,
       }
   EQUAL(wrong, 0);
 
-  /* The same part there and back by way of memory of the device. */
+  /* The same part to device memory and back. */
   const size_t box_bytes = 4 * slice * (part.depth + 1);
   const ze_device_mem_alloc_desc_t on_device = {
     .stype = ZE_STRUCTURE_TYPE_DEVICE_MEM_ALLOC_DESC};
@@ -182,7 +182,7 @@ static void test_type(ze_image_type_t type, const char *name, uint32_t height,
            part.originX] = box[z * slice + y * row + x];
   CHECK(memcmp(in, out, count * 4) == 0);
 
-  /* From image to image, and a part of one. */
+  /* From image to image, whole and in part. */
   ze_image_handle_t other = bytes_new(type);
   MUST(zeCommandListAppendImageCopy(now, other, image, NULL, 0, NULL));
   MUST(zeCommandListAppendImageCopyToMemory(now, out, other, NULL, NULL, 0,
@@ -233,8 +233,8 @@ static void test_limits(void)
           zeImageCreate(s.context, s.device, &desc, &image));
 }
 
-/* What the properties say of a format, creation does.  Every float format has
-   linear filters, no integer one has. */
+/* Checks that creation agrees with the properties of each format.  Every float
+   format has linear filters, integer formats do not. */
 static void test_formats(void)
 {
   uint32_t supported = 0, wrong = 0;
@@ -268,7 +268,7 @@ static void test_formats(void)
   printf("# %u formats\n", supported);
 }
 
-/* A swizzle that the OpenCL has as an order of channels: blue first. */
+/* A swizzle that OpenCL has as a channel order: blue first. */
 static void test_swizzle(void)
 {
   ze_image_desc_t desc = desc_of(ZE_IMAGE_TYPE_1D,
@@ -305,9 +305,9 @@ static void test_swizzle(void)
   MUST(zeMemFree(s.context, in));
 }
 
-/* Kernels write images; a list of a copy, a launch and a copy back is executed
-   again with other data, with events between, and after both the image handles
-   and the kernel's arguments are gone. */
+/* Kernels write images.  A list of a copy, a launch and a copy back is executed
+   again with other data, with events between.  It also works after the image
+   handles and the kernel's arguments are gone. */
 static void test_list(void)
 {
   const uint32_t count = W * H;
@@ -331,7 +331,7 @@ static void test_list(void)
   MUST(zeCommandListAppendImageCopyToMemory(list, out, to, NULL, done, 0,
                                             NULL));
   MUST(zeCommandListClose(list));
-  /* The list keeps what it uses. */
+  /* The list retains the images that it uses. */
   ze_image_handle_t spare = bytes_new(ZE_IMAGE_TYPE_2D);
   MUST(zeKernelSetArgumentValue(kernel, 0, sizeof spare, &spare));
   MUST(zeKernelSetArgumentValue(kernel, 1, sizeof spare, &spare));
@@ -366,8 +366,8 @@ static void test_list(void)
   MUST(zeMemFree(s.context, in));
 }
 
-/* kernels/image_write.cl as it is, or as SPIR-V 1.4, which says of numbers
-   whether they have signs: the first two kernels' have. */
+/* kernels/image_write.cl as it is, or as SPIR-V 1.4, which declares whether
+   numbers are signed: in the first two kernels they are. */
 static ze_module_handle_t writers_new(bool signs)
 {
   const char *path = "spec/driver/kernels/image_write.spv";
@@ -398,8 +398,7 @@ static ze_module_handle_t writers_new(bool signs)
   return writers;
 }
 
-/* Whole numbers, with signs and without, that kernels write to images of
-   slices. */
+/* Signed and unsigned integers that kernels write to images with slices. */
 static void test_writes(void)
 {
   static const struct {
@@ -447,8 +446,8 @@ static void test_writes(void)
   for (int said = 0; said < 2; said++) MUST(zeModuleDestroy(writers[said]));
 }
 
-/* Where an image of halves can be written by kernels, what they write is there:
-   two and a half, in all channels. */
+/* If kernels can write an image of halves, the values they write are there: 2.5
+   in all channels. */
 static void test_halves(void)
 {
   static const ze_image_format_layout_t layouts[] = {
@@ -481,8 +480,8 @@ static void test_halves(void)
   MUST(zeKernelDestroy(kernel));
 }
 
-/* An image destroyed while it waits its turn is still there when that comes;
-   and another one that takes its place is not mistaken for it. */
+/* An image destroyed while its command waits still exists when that runs.  A
+   new image in its place is not mistaken for it. */
 static void test_in_flight(bool indirect)
 {
   ze_group_count_t *groups = shared_new(s, sizeof *groups);
@@ -512,7 +511,7 @@ static void test_in_flight(bool indirect)
       launch(now, kernel, W, H, 1);
     MUST(zeCommandListAppendImageCopyToMemory(now, out, to, NULL, NULL, 0,
                                               NULL));
-    /* The kernel has them no more, either. */
+    /* The kernel does not retain them any more, either. */
     ze_image_handle_t spare = bytes_new(ZE_IMAGE_TYPE_2D);
     MUST(zeKernelSetArgumentValue(kernel, 0, sizeof spare, &spare));
     MUST(zeKernelSetArgumentValue(kernel, 1, sizeof spare, &spare));
@@ -533,7 +532,7 @@ static void test_in_flight(bool indirect)
   MUST(zeMemFree(s.context, in));
 }
 
-/* What samplers make of coordinates inside, at the edge and far outside. */
+/* Samples coordinates inside, at the edge and far outside. */
 static void test_samplers(void)
 {
   enum { POINTS = 4 };
@@ -556,7 +555,7 @@ static void test_samplers(void)
   MUST(zeKernelSetArgumentValue(kernel, 0, sizeof image, &image));
   MUST(zeKernelSetArgumentValue(kernel, 2, sizeof where, &where));
   MUST(zeKernelSetArgumentValue(kernel, 3, sizeof out, &out));
-  /* Of the first channel: inside a pixel, between two, left and right of the
+  /* The first channel: inside a pixel, between two, left and right of the
      image. */
   static const struct {
     ze_sampler_address_mode_t mode;
@@ -590,7 +589,7 @@ static void test_samplers(void)
     MUST(zeSamplerCreate(s.context, s.device, &want, &twin));
     CHECK(sampler != twin);
     MUST(zeKernelSetArgumentValue(kernel, 1, sizeof sampler, &sampler));
-    /* Nobody needs it any more. */
+    /* They are no longer needed. */
     MUST(zeSamplerDestroy(sampler));
     MUST(zeSamplerDestroy(twin));
     for (int p = 0; p < POINTS; p++) {
@@ -655,7 +654,7 @@ static void test_errors(void)
   RETURNS(ZE_RESULT_ERROR_INVALID_NULL_POINTER,
           zeImageGetProperties(s.device, &desc, NULL));
   RETURNS(ZE_RESULT_ERROR_INVALID_NULL_HANDLE, zeImageDestroy(NULL));
-  /* Depth is the one channel, of 1.32; there is no swizzle after it. */
+  /* Depth is the only channel, in format 1.32; no swizzle follows it. */
   ze_image_desc_t depth = desc_of(ZE_IMAGE_TYPE_2D, ZE_IMAGE_FORMAT_LAYOUT_32,
                                   ZE_IMAGE_FORMAT_TYPE_FLOAT);
   depth.format.x = (ze_image_format_swizzle_t)7;
@@ -687,7 +686,7 @@ static void test_errors(void)
           zeImageCreate(s.context, s.device, &desc, &other));
   desc.pNext = NULL;
   desc.type = ZE_IMAGE_TYPE_BUFFER;
-  desc.width = buffers ? 6 : 8; /* bytes: one pixel and a half, or two */
+  desc.width = buffers ? 6 : 8; /* bytes: one and a half pixels, or two */
   RETURNS(buffers ? ZE_RESULT_ERROR_INVALID_SIZE
                   : ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
           zeImageCreate(s.context, s.device, &desc, &other));
@@ -703,7 +702,7 @@ static void test_errors(void)
           zeSamplerCreate(s.context, s.device, &sampling, &sampler));
   RETURNS(ZE_RESULT_ERROR_INVALID_NULL_HANDLE, zeSamplerDestroy(NULL));
 
-  /* Arguments: another type, no handle, not to be written. */
+  /* Arguments: another type, an invalid handle, a read-only image. */
   desc = desc_of(ZE_IMAGE_TYPE_2D, ZE_IMAGE_FORMAT_LAYOUT_8_8_8_8,
                  ZE_IMAGE_FORMAT_TYPE_UINT);
   desc.flags = 0;
@@ -760,7 +759,7 @@ static void test_errors(void)
           zeCommandListAppendImageCopyRegion(now, image, image, &in, &wide,
                                              NULL, 0, NULL));
 
-  /* An image of two dimensions has no z that an origin could be beyond. */
+  /* In an image of two dimensions, the z of an origin is ignored. */
   ze_image_region_t far = {W - 1, H - 1, 7, 1, 1, 1};
   unsigned char pixel[4] = {1, 2, 3, 4}, got[4] = {0};
   MUST(zeCommandListAppendImageCopyFromMemory(now, image, pixel, &far, NULL, 0,
@@ -775,7 +774,7 @@ static void test_errors(void)
           zeCommandListAppendImageCopyToMemory(now, got, image, &far, NULL, 0,
                                                NULL));
 
-  /* Nothing is copied where the region is empty, and then that is over. */
+  /* If the region is empty, nothing is copied and the command completes. */
   ze_event_pool_handle_t pool =
       pool_new(s, ZE_EVENT_POOL_FLAG_HOST_VISIBLE, 3);
   ze_event_handle_t over[3];

@@ -1,5 +1,5 @@
 /*
- * intel_test.c - functions of Intel's driver that programs find by name.
+ * intel_test.c - functions of the Intel driver that programs find by name.
  * SPDX-License-Identifier: MIT
  */
 #include "check.h"
@@ -13,7 +13,7 @@ static void *find(const char *name)
   return function;
 }
 
-/* An allocation has one handle, of which its descriptor is enough. */
+/* An allocation has one handle; its descriptor alone is enough. */
 static void test_handles(void)
 {
   ze_result_t (*get)(ze_context_handle_t, const void *, uint32_t *,

@@ -2,8 +2,8 @@
  * ipc_test.c - memory and events that processes share.
  * SPDX-License-Identifier: MIT
  *
- * The program runs itself as the other process: `ipc_test WHAT`, with a socket
- * as standard input, through which handles and words come and go.
+ * The program runs itself as the other process: `ipc_test WHAT`.  Its standard
+ * input is a socket that carries handles and words in both directions.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -13,7 +13,7 @@
 
 #include "check.h"
 
-enum { N = 300000 }; /* not whole pages */
+enum { N = 300000 }; /* not a multiple of the page size */
 
 typedef ze_result_t (*put_handle)(ze_context_handle_t, ze_ipc_mem_handle_t);
 typedef ze_result_t (*handle_from)(ze_context_handle_t, uint64_t,
@@ -41,7 +41,7 @@ static void functions_find(setup s)
  * Two processes.
  */
 
-/* Send some bytes and, unless it is -1, a descriptor. */
+/* Sends some bytes and, unless it is -1, a descriptor. */
 static void tell(int socket, const void *bytes, size_t size, int descriptor)
 {
   union {
@@ -62,7 +62,7 @@ static void tell(int socket, const void *bytes, size_t size, int descriptor)
   if (sendmsg(socket, &message, 0) != (ssize_t)size) exit(99);
 }
 
-/* Receive that many; returns the descriptor that came with them, or -1. */
+/* Receives `size` bytes; returns the descriptor sent with them, or -1. */
 static int hear(int socket, void *bytes, size_t size)
 {
   union {
@@ -93,7 +93,7 @@ static int listen_for(int socket)
   return word;
 }
 
-/* Start the other process; returns the socket to it. */
+/* Starts the other process; returns the socket to it. */
 static int other_start(const char *what, pid_t *process)
 {
   int ends[2];
@@ -109,7 +109,7 @@ static int other_start(const char *what, pid_t *process)
   return ends[0];
 }
 
-/* Wait for it; true where it found all well. */
+/* Waits for the other process; returns true if all its checks passed. */
 static bool other_end(int socket, pid_t process)
 {
   int status;
@@ -147,8 +147,8 @@ static bool is_all(const unsigned char *bytes, int value, size_t size)
   return true;
 }
 
-/* The other process: open what comes, find 1 there and write 2 by commands of
-   its own, and again when told that it was freed. */
+/* The other process opens the memory, finds 1 there and writes 2 with its own
+   commands.  It does so again after a message that the memory was freed. */
 static int other_memory(bool socket_gives)
 {
   setup s = setup_new();
@@ -179,10 +179,10 @@ static int other_memory(bool socket_gives)
   CHECK(is_all(copy, 1, N));
   MUST(zeCommandListAppendMemoryFill(list, memory, &two, 1, N, NULL, 0, NULL));
   say(0, 1);
-  EQUAL(listen_for(0), 2); /* it is freed there by now */
+  EQUAL(listen_for(0), 2); /* it has been freed there by now */
   MUST(zeCommandListAppendMemoryCopy(list, copy, memory, N, NULL, 0, NULL));
   CHECK(is_all(copy, 2, N));
-  /* It is freed by the call that belongs to it, and once. */
+  /* It is freed by the matching call, and only once. */
   RETURNS(ZE_RESULT_ERROR_INVALID_ARGUMENT, zeMemFree(s.context, memory));
   RETURNS(ZE_RESULT_ERROR_INVALID_ARGUMENT,
           zeMemCloseIpcHandle(s.context, copy));
@@ -202,7 +202,7 @@ static void test_memory(setup s, bool socket_gives, bool from_start)
     .flags = ZE_EXTERNAL_MEMORY_TYPE_FLAG_OPAQUE_FD};
   unsigned char *memory = device_new(s, N, from_start ? &export : NULL);
   memset(memory, 1, N);
-  /* The handle is the allocation's, wherever in it the pointer points. */
+  /* The handle is for the allocation, wherever in it the pointer points. */
   MUST(zeMemGetIpcHandle(s.context, memory + 12345, &handle));
   CHECK(is_all(memory, 1, N));
   uint64_t descriptor;
@@ -218,7 +218,7 @@ static void test_memory(setup s, bool socket_gives, bool from_start)
   CHECK(other_end(socket, process));
 }
 
-/* In one process: each opening is a mapping of its own, of the same bytes. */
+/* In one process: each opening is a separate mapping of the same bytes. */
 static void test_same_process(setup s)
 {
   enum { TIMES = 2000 };
@@ -244,7 +244,7 @@ static void test_same_process(setup s)
     distinct = distinct && (i == 0 || opened[i] != opened[i - 1]);
   }
   CHECK(distinct);
-  /* What is open can be passed on when its maker has freed it. */
+  /* Opened memory can be passed on after its maker has freed it. */
   MUST(zeMemFree(s.context, kinds[0]));
   MUST(zeMemGetIpcHandle(s.context, opened[7], &handle));
   void *last;
@@ -256,7 +256,7 @@ static void test_same_process(setup s)
   MUST(zeMemCloseIpcHandle(s.context, last));
 }
 
-/* Memory that was shared is nobody else's when it is freed. */
+/* Freed memory is not reused while it is shared. */
 static void test_reuse(setup s, size_t size)
 {
   ze_ipc_mem_handle_t handle;
@@ -296,8 +296,8 @@ static void test_bad_handles(setup s)
           zeMemOpenIpcHandle(s.context, s.device, handle, 0x10, &opened));
   RETURNS(ZE_RESULT_ERROR_INVALID_NULL_POINTER,
           zeMemOpenIpcHandle(s.context, s.device, handle, 0, NULL));
-  /* Whatever byte is damaged: but for the descriptor, which may be another
-     one wherever the handle came to, that is found out. */
+  /* Damage to any byte is detected, except in the descriptor, which may be
+     different in every process. */
   int refused = 0, opens = 0;
   for (size_t i = 0; i < sizeof handle.data; i++) {
     bad = handle;
@@ -315,7 +315,7 @@ static void test_bad_handles(setup s)
   RETURNS(ZE_RESULT_ERROR_INVALID_ARGUMENT,
           zeMemOpenIpcHandle(s.context, s.device, bad, 0, &opened));
   RETURNS(ZE_RESULT_ERROR_INVALID_ARGUMENT, mem_put(s.context, bad));
-  /* Descriptors of anything else. */
+  /* Descriptors of other files. */
   int pipes[2], file = memfd_create("short", 0), closed = 900;
   CHECK(pipe(pipes) == 0 && ftruncate(file, 100000) == 0);
   const int others[] = {0, pipes[0], file, closed};
@@ -325,7 +325,7 @@ static void test_bad_handles(setup s)
   RETURNS(ZE_RESULT_ERROR_INVALID_ARGUMENT,
           mem_from(s.context, UINT64_MAX, &bad));
   close(pipes[0]), close(pipes[1]), close(file);
-  /* Not of events. */
+  /* Handles of events. */
   ze_event_pool_handle_t pool = pool_new(s, ZE_EVENT_POOL_FLAG_IPC, 3), other;
   ze_ipc_event_pool_handle_t events;
   MUST(zeEventPoolGetIpcHandle(pool, &events));
@@ -341,14 +341,14 @@ static void test_bad_handles(setup s)
   RETURNS(ZE_RESULT_ERROR_INVALID_ARGUMENT,
           zeEventPoolGetIpcHandle(pool, &events));
   MUST(zeEventPoolDestroy(pool));
-  /* What is freed cannot be opened any more. */
+  /* Freed memory cannot be opened any more. */
   MUST(zeMemFree(s.context, memory));
   RETURNS(ZE_RESULT_ERROR_INVALID_ARGUMENT,
           zeMemOpenIpcHandle(s.context, s.device, handle, 0, &opened));
 }
 
-/* The file's last page says what it is; a process that writes lies there
-   makes no other one read or write where there is nothing. */
+/* The file's last page describes it.  A process that writes false values there
+   cannot make another one read or write out of bounds. */
 static void test_lies(setup s)
 {
   ze_ipc_mem_handle_t handle;
@@ -370,7 +370,7 @@ static void test_lies(setup s)
   close(copy);
 }
 
-/* The bytes of an allocation, as a file, are the allocation of another. */
+/* An allocation can be imported from the file of an exported one. */
 static void test_export_import(setup s)
 {
   ze_external_memory_export_fd_t export = {
@@ -401,7 +401,7 @@ static void test_export_import(setup s)
   MUST(zeMemFree(s.context, other));
 }
 
-/* While a command waits, memory cannot be moved, but what was allocated for
+/* While a command waits, memory cannot be moved, but memory allocated for
    export need not be. */
 static void test_busy(setup s)
 {
@@ -451,7 +451,7 @@ static int other_events(void)
   ze_event_handle_t beyond;
   RETURNS(ZE_RESULT_ERROR_INVALID_ARGUMENT,
           zeEventCreate(pool, &desc, &beyond));
-  /* 0 was set before it was opened, 1 is set while the host sleeps. */
+  /* 0 was set before the pool was opened, 1 is set while the host sleeps. */
   RETURNS(ZE_RESULT_SUCCESS, zeEventQueryStatus(event[0]));
   RETURNS(ZE_RESULT_NOT_READY, zeEventQueryStatus(event[1]));
   say(0, 1);
@@ -459,7 +459,7 @@ static int other_events(void)
   ze_kernel_timestamp_result_t times;
   MUST(zeEventQueryKernelTimestamp(event[1], &times));
   tell(0, &times, sizeof times, -1);
-  /* A command waits for 2, which comes later, and sets 3. */
+  /* A command waits for 2, which is set later, and sets 3. */
   ze_command_list_handle_t list =
       immediate_new(s, ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS);
   MUST(zeCommandListAppendBarrier(list, event[3], 1, &event[2]));
@@ -467,7 +467,7 @@ static int other_events(void)
   say(0, 2);
   EQUAL(listen_for(0), 3); /* 3 was seen there, and reset */
   RETURNS(ZE_RESULT_NOT_READY, zeEventQueryStatus(event[3]));
-  /* 4 and 5: to and fro. */
+  /* 4 and 5: back and forth. */
   for (int i = 0; i < 200; i++) {
     MUST(zeEventHostSynchronize(event[4], UINT64_MAX));
     MUST(zeEventHostReset(event[4]));
@@ -505,7 +505,7 @@ static void test_events(setup s)
   AWAIT(state_of(process) == 'S');
   ze_command_list_handle_t list =
       immediate_new(s, ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS);
-  /* Nobody here asks whether this is done. */
+  /* This process does not query whether this is done. */
   MUST(zeCommandListAppendSignalEvent(list, event[1]));
   ze_kernel_timestamp_result_t times, there;
   hear(socket, &there, sizeof there);
@@ -542,7 +542,7 @@ static void test_events(setup s)
   MUST(zeEventPoolDestroy(pool));
 }
 
-/* Memory that OpenCL gave cannot be that of a file. */
+/* Memory that OpenCL allocated cannot be shared as a file. */
 static void test_refusal(setup s)
 {
   void *memory = shared_new(s, 4096);

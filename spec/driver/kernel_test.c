@@ -45,13 +45,13 @@ static void test_where(ze_module_handle_t module)
     check_(__FILE__, __LINE__, wrong == 0, "offset %u %u %u: %d wrong", off[0],
            off[1], off[2], wrong);
   }
-  /* One dimension after three, and an offset in one that has one item. */
+  /* One dimension after three, and an offset in a dimension with one item. */
   MUST(zeKernelSetGroupSize(k, 12, 1, 1));
   MUST(zeKernelSetGlobalOffsetExp(k, 0, 0, 0));
   launch(k, 1, 1, 1);
   EQUAL(out[11 * 8], 11);
   EQUAL(out[11 * 8 + 3], 12);
-  /* A range of nothing runs nothing. */
+  /* An empty range runs nothing. */
   memset(out, 0, 64);
   launch(k, 0, 1, 1);
   launch(k, 1, 0, 1);
@@ -121,18 +121,18 @@ static void test_values(ze_module_handle_t module)
   wide = -156;
   RETURNS(ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
           zeKernelSetArgumentValue(k, 1, sizeof wide, &wide));
-  /* What was refused has changed nothing. */
+  /* A refused value changes nothing. */
   memset(out, 0, 8 * sizeof *out);
   launch(k, 1, 1, 1);
   CHECK(out[0] == -3 && out[3] == 0.25 && out[7] == 12.5);
 
-  /* A null value is nought. */
+  /* A null value means 0. */
   for (uint32_t i = 1; i <= 8; i++)
     MUST(zeKernelSetArgumentValue(k, i, sizes[i], NULL));
   launch(k, 1, 1, 1);
   for (int i = 0; i < 8; i++) CHECK(out[i] == 0);
 
-  /* Of an integer its lower bytes suffice; of nothing else. */
+  /* The lower bytes of an integer suffice; other types need all bytes. */
   uint32_t n = 4000000000;
   MUST(zeKernelSetArgumentValue(k, 3, sizeof l, &l));
   MUST(zeKernelSetArgumentValue(k, 3, sizeof n, &n));
@@ -140,7 +140,7 @@ static void test_values(ze_module_handle_t module)
   launch(k, 1, 1, 1);
   CHECK(out[1] == 0);
   CHECK(out[2] == 4000000000.0);
-  /* More do no harm where they say nothing else. */
+  /* Extra bytes are accepted if they do not change the value. */
   wide = -7;
   MUST(zeKernelSetArgumentValue(k, 1, sizeof wide, &wide));
   wide = 77;
@@ -188,7 +188,7 @@ static void test_local(ze_module_handle_t module)
           zeKernelSetArgumentValue(k, 2, 0, NULL));
   RETURNS(ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
           zeKernelSetArgumentValue(k, 2, (size_t)1 << 40, NULL));
-  /* What is too much for the device is told when it is launched. */
+  /* A size beyond the device's limit is reported at the launch. */
   ze_device_compute_properties_t compute = {
     .stype = ZE_STRUCTURE_TYPE_DEVICE_COMPUTE_PROPERTIES};
   MUST(zeDeviceGetComputeProperties(s.device, &compute));
@@ -222,7 +222,7 @@ static void test_pointers(ze_module_handle_t module)
   MUST(zeKernelSetArgumentValue(k, 1, sizeof out, &none));
   launch(k, 1, 1, 1);
   EQUAL(*out, 1);
-  /* Into the middle of an allocation, and memory of the host. */
+  /* Pointers into the middle of an allocation, and to host memory. */
   uint32_t *middle = out + 500, on_stack = 7;
   MUST(zeKernelSetArgumentValue(k, 1, sizeof out, &out));
   MUST(zeKernelSetArgumentValue(k, 0, sizeof out, &middle));
@@ -310,7 +310,7 @@ static void test_names(ze_module_handle_t module)
   MUST(zeKernelDestroy(k));
 }
 
-/* What the source asked for, as text. */
+/* Checks the attributes in the source, as text. */
 static void attributes(ze_module_handle_t module, const char *name,
                        const char *wanted)
 {
@@ -349,7 +349,7 @@ static void test_properties(ze_module_handle_t module)
   MUST(zeDeviceGetComputeProperties(s.device, &c));
   CHECK((uint64_t)p.maxSubgroupSize * p.maxNumSubgroups >= c.maxTotalGroupSize);
   MUST(zeKernelDestroy(k));
-  /* The same kernel is known by its UUIDs, another by another. */
+  /* The same kernel has the same UUIDs; another has different ones. */
   ze_kernel_properties_t q = p, r = p;
   ze_module_handle_t again = module_load(s, "spec/driver/kernels/probe.spv");
   k = kernel_new(again, "kept");
@@ -364,7 +364,7 @@ static void test_properties(ze_module_handle_t module)
   MUST(zeModuleDestroy(again));
 }
 
-/* What kernels print is there when the wait for them is over. */
+/* The output of kernels is complete when the wait for them is over. */
 static void test_printf(ze_module_handle_t module)
 {
   ze_kernel_handle_t k = kernel_new(module, "print");
@@ -403,8 +403,8 @@ static void test_printf(ze_module_handle_t module)
   MUST(zeKernelDestroy(k));
 }
 
-/* What a kernel's functions ask for, without being inlined by the compiler
-   that made them. */
+/* Built-ins used in a kernel's functions, which the compiler that made them did
+   not inline. */
 static void test_called(ze_module_handle_t module)
 {
   ze_kernel_handle_t k = kernel_new(module, "called");

@@ -9,7 +9,7 @@
 static setup s;
 static ze_command_list_handle_t list;
 
-/* Launch with arguments of one size each: pointers or ints. */
+/* Launches with arguments of one size each: pointers or ints. */
 static void run(ze_module_handle_t module, const char *name, uint32_t items,
                 uint32_t count, const size_t *sizes, const void *const *values)
 {
@@ -45,7 +45,7 @@ static void expect(const char *what, const int64_t *got, const int64_t *wanted)
            (long long)wanted[i]);
 }
 
-/* The native binary of a module, which the caller frees. */
+/* Returns the native binary of a module, which the caller frees. */
 static uint8_t *native_of(ze_module_handle_t module, size_t *size)
 {
   *size = 0;
@@ -75,7 +75,8 @@ static void test_globals(void)
   run_pointer(module, "get", out);
   expect("at first", out, wanted);
 
-  /* What one kernel writes another reads; the other module has its own. */
+  /* A kernel reads what another has written; the other module has its own
+     variables. */
   run_int(module, "set", 40);
   wanted[0] = 41;
   wanted[14] = 3;
@@ -89,7 +90,7 @@ static void test_globals(void)
   run_pointer(other, "get", out);
   expect("in another module", out, fresh);
 
-  /* The host reads and writes them, too. */
+  /* The host also reads and writes them. */
   size_t size = 0;
   int32_t *counter = NULL, *table = NULL;
   RETURNS(ZE_RESULT_SUCCESS,
@@ -122,7 +123,7 @@ static void test_globals(void)
   RETURNS(ZE_RESULT_ERROR_INVALID_NULL_HANDLE,
           zeModuleGetGlobalPointer(NULL, "wide", &size, (void **)&table));
 
-  /* A native binary begins with the first values again. */
+  /* A native binary starts again with the initial values. */
   uint8_t *native = native_of(module, &size);
   MUST(zeModuleDestroy(module));
   module = from_native(native, size);
@@ -151,7 +152,7 @@ static ze_module_property_flags_t flags_of(ze_module_handle_t module)
   return p.flags;
 }
 
-/* Link and check what the log says. */
+/* Links and checks the log. */
 static void link(ze_result_t wanted, uint32_t count,
                  ze_module_handle_t *modules, const char *words)
 {
@@ -209,7 +210,7 @@ static void test_linking(void)
   RETURNS(ZE_RESULT_ERROR_INVALID_MODULE_UNLINKED,
           zeKernelCreate(importer, &desc, &kernel));
   link(ZE_RESULT_SUCCESS, 3, all, "");
-  /* Linked is linked. */
+  /* Linking again changes nothing. */
   link(ZE_RESULT_SUCCESS, 3, all, "");
   link(ZE_RESULT_SUCCESS, 1, all, "");
 
@@ -223,7 +224,7 @@ static void test_linking(void)
       (const void *[]){&out, &pair});
   for (int i = 0; i < 4; i++) EQUAL(out[i], 3 * i + 35 + 3000 + 400000);
 
-  /* The variable is one, in both modules and for the host. */
+  /* Both modules and the host share one variable. */
   run_int(exporter, "bump", 10);
   run(importer, "use", 1, 2, (size_t[]){sizeof out, sizeof pair},
       (const void *[]){&out, &pair});
@@ -235,19 +236,19 @@ static void test_linking(void)
                                 (void **)&same));
   CHECK(shared == same);
   EQUAL(*shared, 17);
-  /* So is the static one that combine counts its calls in. */
+  /* So is the static variable in which combine counts its calls. */
   run_pointer(exporter, "back", out);
   EQUAL(out[0], 1008);
   EQUAL(out[1], 5);
 
-  /* It outlives the module it came from. */
+  /* It outlives the module that defined it. */
   MUST(zeModuleDestroy(exporter));
   run(importer, "use", 1, 2, (size_t[]){sizeof out, sizeof pair},
       (const void *[]){&out, &pair});
   EQUAL(out[0], 5 * 17 + 3000 + 100000);
   MUST(zeModuleDestroy(importer));
 
-  /* Two that export the same are not an answer. */
+  /* If two modules export the same name, the link fails. */
   all[0] = module_load(s, KERNELS "importer.spv");
   all[1] = module_load(s, KERNELS "exporter.spv");
   link(ZE_RESULT_ERROR_MODULE_LINK_FAILURE, 4, all, "more than one");
@@ -273,7 +274,7 @@ static void test_linking(void)
   MUST(zeMemFree(s.context, pair));
 }
 
-/* helper.spv, but `twice` multiplies by `factor`. */
+/* Makes helper.spv, but `twice` multiplies by `factor`. */
 static ze_module_handle_t helper_new(uint32_t factor)
 {
   size_t size;
@@ -285,7 +286,8 @@ static ze_module_handle_t helper_new(uint32_t factor)
   return module;
 }
 
-/* What caller.cl finds where relay.cl was linked with that helper before. */
+/* Returns the result of caller.cl if relay.cl was linked with `helper`
+   before. */
 static int32_t call_through(ze_module_handle_t helper)
 {
   ze_module_handle_t relay = module_load(s, KERNELS "relay.spv");
@@ -302,7 +304,7 @@ static int32_t call_through(ze_module_handle_t helper)
   return got;
 }
 
-/* Programs are shared by modules that are the same with all they need. */
+/* Modules share a program if they and all modules they need are the same. */
 static void test_chains(void)
 {
   EQUAL(call_through(helper_new(2)), 110);
@@ -310,7 +312,7 @@ static void test_chains(void)
   EQUAL(call_through(helper_new(2)), 110);
 }
 
-/* A module named twice is one. */
+/* A module named twice counts once. */
 static void test_twice(void)
 {
   ze_module_handle_t relay = module_load(s, KERNELS "relay.spv");
@@ -328,8 +330,8 @@ static void test_twice(void)
   MUST(zeMemFree(s.context, out));
 }
 
-/* What the validator refuses in an exporter may work all the same: the log of
-   that module warns, not every link. */
+/* An exporter that the validator refuses may work anyway: the log of that
+   module warns, not every link. */
 static void test_lenient(void)
 {
   size_t size;
@@ -346,8 +348,8 @@ static void test_lenient(void)
   MUST(zeModuleDestroy(helper));
 }
 
-/* What the host writes to a variable before the link stays; one whose initial
-   value is not known by then is not to be had. */
+/* A value that the host writes to a variable before the link is preserved.  A
+   variable whose initial value is not known yet is unavailable. */
 static void test_filled(void)
 {
   ze_module_handle_t exporter = module_load(s, KERNELS "exporter.spv");
@@ -380,8 +382,8 @@ static void test_filled(void)
   MUST(zeModuleDestroy(helper));
 }
 
-/* A module of several inputs, or the error.  The last is made one of a later
-   version of SPIR-V unless that is nought. */
+/* Makes a module of several inputs, or checks the error.  The last input gets a
+   later version of SPIR-V unless `version` is 0. */
 static ze_result_t join(uint32_t count, const char *const *paths,
                         uint32_t version, ze_module_handle_t *module,
                         const char *words)
@@ -445,7 +447,7 @@ static void test_program(void)
                                 (void **)&shared));
   EQUAL(*shared, 17);
 
-  /* What it is as a native binary is what it is. */
+  /* Its native binary behaves the same. */
   size_t size = 0;
   uint8_t *native = native_of(module, &size);
   CHECK(memmem(native, size, "-cl-mad-enable", 14) != NULL);
@@ -457,7 +459,7 @@ static void test_program(void)
   MUST(zeModuleDestroy(module));
   free(native);
 
-  /* What is left open is linked later, as with any module. */
+  /* Open imports are linked later, as with any module. */
   RETURNS(ZE_RESULT_SUCCESS, join(2, paths, 0, &module, ""));
   EQUAL(flags_of(module), ZE_MODULE_PROPERTY_FLAG_IMPORTS);
   ze_module_handle_t both[2] = {module, module_load(s, KERNELS "helper.spv")};
@@ -467,7 +469,7 @@ static void test_program(void)
   MUST(zeModuleDestroy(module));
   MUST(zeModuleDestroy(both[1]));
 
-  /* An initial value may be the address of a later one's variable. */
+  /* An initial value may be the address of a variable in a later input. */
   static const char *const address[2] = {KERNELS "address.spv",
                                          KERNELS "exporter.spv"};
   RETURNS(ZE_RESULT_SUCCESS, join(2, address, 0, &module, ""));
@@ -478,7 +480,7 @@ static void test_program(void)
   EQUAL(out[0], 12);
   for (int i = 0; i < 3; i++) MUST(zeModuleDestroy(all[i]));
 
-  /* A later version wants more of what the others' kernels say. */
+  /* A later version requires more declarations in the other inputs' kernels. */
   RETURNS(ZE_RESULT_SUCCESS, join(3, paths, 0x10400, &module, ""));
   run_pointer(module, "back", out);
   EQUAL(out[0], 1008);

@@ -1,5 +1,5 @@
 /*
- * list_test.c - closed lists, long ones above all, and when they may be gone.
+ * list_test.c - closed lists, especially long ones, and when they may go.
  * SPDX-License-Identifier: MIT
  */
 #include "check.h"
@@ -24,7 +24,7 @@ static void chain_append(ze_command_list_handle_t list, uint32_t add,
   MUST(zeCommandListAppendLaunchKernel(list, chain, &one, signal, 0, NULL));
 }
 
-/* What `n` commands of the chain make of `x`. */
+/* Returns `x` after `n` commands of the chain. */
 static uint32_t chained(uint32_t x, uint32_t n)
 {
   for (uint32_t i = 0; i < n; i++) x = x * 3 + i;
@@ -72,8 +72,8 @@ static void test_order(void)
   MUST(zeCommandQueueDestroy(q));
 }
 
-/* A long list between two immediate ones, held together by events; a fence;
-   all ways to ask meanwhile. */
+/* A long list between two immediate ones, ordered by events; a fence; all ways
+   to query progress. */
 static void test_events(void)
 {
   ze_command_queue_handle_t q = queue_new(s);
@@ -110,8 +110,8 @@ static void test_events(void)
   MUST(zeCommandQueueDestroy(q));
 }
 
-/* A list that is reset, or destroyed, and a queue that is, while what was
-   executed is on its way: that still runs, once. */
+/* A list is reset or destroyed, or its queue is destroyed, while its commands
+   are in flight: they still run, once. */
 static void test_gone(void)
 {
   reset_all();
@@ -135,8 +135,8 @@ static void test_gone(void)
   }
 }
 
-/* A kernel that cannot be compiled now is met only when the list is on its
-   way: whoever waits is told, once, and nobody waits for ever. */
+/* A kernel that cannot be compiled is found only while the list runs: each
+   caller that waits gets the error, once, and does not hang. */
 static void test_failure(void)
 {
   ze_command_queue_handle_t q = queue_new(s);
@@ -166,7 +166,7 @@ static void test_failure(void)
   EQUAL(out[0], chained(0, LONG));
   RETURNS(ZE_RESULT_ERROR_INVALID_SYNCHRONIZATION_OBJECT,
           zeCommandQueueExecuteCommandLists(q, 1, &list, fence));
-  /* The same list again, where it can be compiled. */
+  /* The same list again, when it can be compiled. */
   reset_all();
   MUST(zeFenceReset(fence));
   MUST(zeCommandQueueExecuteCommandLists(q, 1, &list, fence));
@@ -179,7 +179,7 @@ static void test_failure(void)
   MUST(zeCommandQueueDestroy(q));
 }
 
-/* Threads that execute long and short lists on one queue. */
+/* Threads execute long and short lists on one queue. */
 static ze_command_queue_handle_t shared_queue;
 static ze_command_list_handle_t shared_lists[2];
 

@@ -1,6 +1,6 @@
 /*
- * lower_test.c - what OpenCL's library lacks and kernels may use all the same:
- * functions of halves, atomic operations on generic pointers and on
+ * lower_test.c - features that OpenCL's library lacks and kernels may use
+ * anyway: functions of halves, atomic operations on generic pointers and on
  * floating-point numbers.
  * SPDX-License-Identifier: MIT
  */
@@ -27,8 +27,8 @@ static void launch(ze_module_handle_t module, const char *name, uint32_t groups,
   MUST(zeKernelDestroy(kernel));
 }
 
-/* Numbers of `bytes` bytes each, written and read as doubles.  Halves are
-   normal numbers, nought or NaN here. */
+/* Reads and writes numbers of `bytes` bytes as doubles.  Halves are normal
+   numbers, 0 or NaN here. */
 static double get(const void *from, size_t bytes, int i)
 {
   float f;
@@ -63,7 +63,7 @@ static void put(void *to, size_t bytes, int i, double d)
          bytes);
 }
 
-/* kernels/half.cl, on numbers whose results are halves exactly. */
+/* kernels/half.cl, with numbers whose results are exact halves. */
 static void test_halves(void)
 {
   enum { N = 4 };
@@ -142,7 +142,8 @@ static void test_rounding(void)
   MUST(zeMemFree(s.context, out));
 }
 
-/* Where there are none, the driver must say so: kernels would crash. */
+/* Returns true if generic pointers are supported.  If not, the driver must
+   report it, because kernels would crash. */
 static bool has_generics(void)
 {
   size_t size;
@@ -182,7 +183,7 @@ static void test_generic(void)
   MUST(zeMemFree(s.context, out));
 }
 
-/* kernels/atomics.spvasm, of which the device says that it has them. */
+/* The operations in kernels/atomics.spvasm that the device reports. */
 static void test_floats(void)
 {
   static const struct {
@@ -209,7 +210,7 @@ static void test_floats(void)
     for (int in_local = 0; in_local < 2; in_local++) {
       const char *name = in_local ? types[t].local : types[t].global;
       const int items = in_local ? 64 : 1024;
-      /* NaN gives way to a number; who comes last leaves its in x[3]. */
+      /* A number replaces NaN; the last work-item leaves its number in x[3]. */
       const double first[8] = {0, 100, NAN, -1, 7, 0, 42, 43};
       for (int i = 0; i < 8; i++) put(x, bytes, i, first[i]);
       launch(module, name, (uint32_t)items / 64, 64, x, 0, NULL);

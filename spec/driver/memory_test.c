@@ -1,10 +1,10 @@
 /*
- * memory_test.c - allocations, what is known of them, copies and fills.
+ * memory_test.c - allocations and their properties, copies and fills.
  * SPDX-License-Identifier: MIT
  */
 #include "check.h"
 
-/* What the device has, see main. */
+/* The memory of the device; see main. */
 enum { DEVICE_BYTES = 64 << 20 };
 static setup s;
 static const ze_device_mem_alloc_desc_t device_desc = {
@@ -46,7 +46,7 @@ static void test_allocation(void)
   MUST(zeMemGetAllocProperties(s.context, &here, &p, &device));
   EQUAL(p.type, ZE_MEMORY_TYPE_UNKNOWN);
   CHECK(device == NULL);
-  /* Another context does not know it. */
+  /* Another context does not have it. */
   const ze_context_desc_t desc = {.stype = ZE_STRUCTURE_TYPE_CONTEXT_DESC};
   ze_context_handle_t other;
   MUST(zeContextCreate(s.driver, &desc, &other));
@@ -98,7 +98,7 @@ static void test_allocation(void)
                         &base));
   MUST(zeMemFree(s.context, base));
 
-  /* Many at once, in an order of their own. */
+  /* Many at once, freed in a different order. */
   enum { MANY = 2000 };
   void *many[MANY];
   for (size_t i = 0; i < MANY; i++)
@@ -114,8 +114,8 @@ static void test_allocation(void)
     MUST(zeMemFree(s.context, many[i * 7 % MANY]));
 }
 
-/* Memory that is freed serves again: for blocks of the same size, aligned as
-   these are to be, that are nobody else's. */
+/* Freed memory is reused for blocks of the same size, aligned as requested, and
+   never for two blocks at once. */
 static void test_reuse(void)
 {
   enum { ALIVE = 40, ROUNDS = 2000 };
@@ -218,8 +218,8 @@ static void test_region(ze_command_list_handle_t list)
   MUST(zeMemFree(s.context, b));
 }
 
-/* DEFER_FREE waits for nothing, not even for what this thread has yet to
-   signal; the memory stays until its command is done. */
+/* DEFER_FREE never waits, not even for an event that this thread has yet to
+   signal.  The memory stays until its command is done. */
 static void test_deferred(ze_command_list_handle_t list)
 {
   enum { SIZE = 1 << 20 };
@@ -258,8 +258,8 @@ static void test_deferred(ze_command_list_handle_t list)
   MUST(zeEventPoolDestroy(pool));
 }
 
-/* BLOCKING_FREE frees also where a command failed, and leaves that to be told
-   to whoever waits for it. */
+/* BLOCKING_FREE also frees after a failed command, and leaves the error to a
+   caller that waits for the command. */
 static void test_blocking(void)
 {
   ze_memory_free_ext_desc_t blocking = {
@@ -284,8 +284,8 @@ static void test_blocking(void)
   MUST(zeEventPoolDestroy(pool));
 }
 
-/* What a queue or an immediate list has not done when it is destroyed is waited
-   for like anything else.  Only one of the blocks fits into the device. */
+/* Commands that are pending when a queue or an immediate list is destroyed are
+   waited for as usual.  Only one of the blocks fits into the device. */
 static void test_destroyed(bool immediate)
 {
   enum { BLOCK = DEVICE_BYTES / 2 + 1, SIZE = 1 << 16 };
@@ -327,7 +327,7 @@ static void test_destroyed(bool immediate)
   MUST(zeEventPoolDestroy(pool));
 }
 
-/* A pattern larger than any type of OpenCL. */
+/* A pattern larger than any OpenCL type. */
 static void test_large_pattern(ze_command_list_handle_t list)
 {
   enum { PATTERN = 4 << 20, TIMES = 3 };
@@ -351,7 +351,7 @@ static void test_large_pattern(ze_command_list_handle_t list)
   MUST(zeMemFree(s.context, to));
 }
 
-/* What atomic operations were asked for is remembered, until it is not. */
+/* The requested atomic access is stored until it changes. */
 static void test_atomic_access(void)
 {
   typedef ze_result_t setter(ze_context_handle_t, ze_device_handle_t,
@@ -403,7 +403,7 @@ static void test_atomic_access(void)
           set(s.context, s.device, NULL, 64, DEVICE));
   RETURNS(ZE_RESULT_ERROR_INVALID_NULL_POINTER,
           get(s.context, s.device, x, 64, NULL));
-  /* It is about the allocation, not about the address. */
+  /* It applies to the allocation, not to the address. */
   for (int i = 0; i < 100; i++) {
     MUST(zeMemFree(s.context, x));
     x = shared_new(s, 4096);

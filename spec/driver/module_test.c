@@ -1,5 +1,5 @@
 /*
- * module_test.c - modules good and bad, logs, constants, native binaries.
+ * module_test.c - valid and invalid modules, logs, constants, native binaries.
  * SPDX-License-Identifier: MIT
  */
 #include "check.h"
@@ -9,7 +9,7 @@
 
 static setup s;
 
-/* Create, with the log as text. */
+/* Creates a module, with the log as text. */
 static ze_result_t create(ze_module_format_t format, const void *bytes,
                           size_t size, const char *flags,
                           const ze_module_constants_t *constants,
@@ -38,7 +38,8 @@ static ze_result_t create(ze_module_format_t format, const void *bytes,
   return result;
 }
 
-/* Refused, with no module, with a log that says something. */
+/* Checks that the call is refused, with no module and a log that is not
+   empty. */
 static void refused(ze_result_t wanted, ze_module_format_t format,
                     const void *bytes, size_t size, const char *what)
 {
@@ -90,7 +91,7 @@ static void test_constants(void)
   EQUAL(run_constants(module, out), number);
   EQUAL(out[1], wide);
 
-  /* The native binary keeps them. */
+  /* The native binary contains them. */
   MUST(zeModuleGetNativeBinary(module, &n, NULL));
   uint8_t *native = malloc(n);
   MUST(zeModuleGetNativeBinary(module, &n, native));
@@ -101,7 +102,7 @@ static void test_constants(void)
   EQUAL(out[1], wide);
   MUST(zeModuleDestroy(again));
 
-  /* Damaged in any place, or cut, it is refused. */
+  /* If it is damaged in any place, or truncated, it is refused. */
   int accepted = 0;
   for (size_t i = 0; i < n; i++) {
     native[i] ^= 0x10;
@@ -130,7 +131,7 @@ static void test_constants(void)
   MUST(zeMemFree(s.context, out));
 }
 
-/* Several modules of one code live and die as if each were alone. */
+/* Several modules with the same code behave as if each were alone. */
 static void test_same(void)
 {
   enum { COUNT = 24, NUMBERS = 6 };
@@ -160,7 +161,7 @@ static void test_same(void)
   MUST(zeMemFree(s.context, out));
 }
 
-/* What is not a flag of any compiler's is an error, and named. */
+/* A string that is not a flag of any compiler is an error that names it. */
 static void test_unknown_flags(void)
 {
   size_t size;
@@ -183,7 +184,7 @@ static void test_unknown_flags(void)
   free(bytes);
 }
 
-/* Flags are kept in one spelling; a log is there without an error, too. */
+/* Flags are stored in one spelling; a log also exists without an error. */
 static void test_flags(void)
 {
   size_t size, n = 0;
@@ -216,7 +217,7 @@ static void test_flags(void)
   free(bytes);
 }
 
-/* What the validator refuses may work all the same; the log warns. */
+/* A module that the validator refuses may work anyway; the log warns. */
 static void test_lenient(void)
 {
   size_t size;
@@ -236,7 +237,7 @@ static void test_lenient(void)
   free(words);
 }
 
-/* Modules are made, asked and destroyed by several threads at once; one of them
+/* Several threads make, query and destroy modules at once; one of the modules
    is in no cache. */
 static void *make_modules(void *failures)
 {
@@ -320,7 +321,7 @@ static void test_bad(void)
           zeModuleCreate(s.context, s.device, &desc, &module, NULL));
   MUST(zeModuleDestroy(module));
 
-  /* Any one bit turned over: refused or built, but this process lives. */
+  /* With any bit flipped it is refused or built, but this process survives. */
   int built = 0, failed = 0;
   for (size_t i = 0; i < size; i += 61) {
     bytes[i] ^= 1;
@@ -339,7 +340,7 @@ static void test_bad(void)
 }
 
 /* saxpy as older translators write it, with the set SPIRV.debug, which
-   SPIRV-Tools does not know, and an instruction of it. */
+   SPIRV-Tools does not support, and one of its instructions. */
 static void test_debug(void)
 {
   enum { EXT_INST_IMPORT = 11, EXT_INST = 12, TYPE_VOID = 19 };

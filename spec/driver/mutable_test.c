@@ -103,7 +103,7 @@ static ze_result_t change(ze_command_list_handle_t list, const void *what)
   return update(list, &desc);
 }
 
-/* Execute; what element 0 and the last of the first `n` have become. */
+/* Executes the list; checks elements 0 and `n` - 1, and the one after. */
 static void runs(ze_command_list_handle_t list, uint32_t n, uint32_t first,
                  uint32_t beyond)
 {
@@ -116,7 +116,7 @@ static void runs(ze_command_list_handle_t list, uint32_t n, uint32_t first,
   EQUAL(out[n], beyond);
 }
 
-/* Arguments, counts, sizes of groups, offsets; all at once or not at all. */
+/* Arguments, counts, group sizes, offsets; one error rejects all changes. */
 static void test_launch(void)
 {
   ze_command_list_handle_t list = mutable_new();
@@ -151,7 +151,7 @@ static void test_launch(void)
   t = (triple){SIZE_DESC, NULL, id, {4, 1, 1}};
   RETURNS(ZE_RESULT_SUCCESS, change(list, &t));
 
-  /* The second was to be changed in its count alone; nothing has changed. */
+  /* Only the count of the second may be changed; nothing has changed. */
   a = (argument){ARGUMENT_DESC, NULL, second, 1, sizeof more, &more};
   t = (triple){OFFSET_DESC, &a, id, {12, 0, 0}};
   RETURNS(ZE_RESULT_ERROR_INVALID_ARGUMENT, change(list, &t));
@@ -168,7 +168,7 @@ static void test_launch(void)
   RETURNS(ZE_RESULT_SUCCESS, change(list, &t));
   runs(list, 12, 5, 9);
 
-  /* The kernel itself is as it was. */
+  /* The kernel itself is unchanged. */
   MUST(zeCommandListReset(list));
   MUST(zeCommandListAppendLaunchKernel(list, chain, &one, NULL, 0, NULL));
   runs(list, 4, 5, 0);
@@ -176,7 +176,8 @@ static void test_launch(void)
   MUST(zeCommandListDestroy(list));
 }
 
-/* A launch of one group because groups wait for each other keeps to it. */
+/* A launch limited to one group, because groups wait for each other, stays
+   limited. */
 static void test_cooperative(void)
 {
   ze_command_list_handle_t list = mutable_new();
@@ -191,7 +192,7 @@ static void test_cooperative(void)
   MUST(zeCommandListDestroy(list));
 }
 
-/* Local memory is counted as it is when all changes have been made. */
+/* Local memory is counted after all changes have been made. */
 static void test_local(ze_module_handle_t module)
 {
   ze_kernel_handle_t k = kernel_new(module, "through_local");
@@ -213,7 +214,7 @@ static void test_local(ze_module_handle_t module)
   runs(list, 1, 1, 0);
   b.next = NULL;
   RETURNS(ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY, change(list, &b));
-  /* One grows by what the other gives back. */
+  /* One argument grows by what the other gives back. */
   a.size = 16;
   b = (argument){ARGUMENT_DESC, &a, id, 2, most, NULL};
   RETURNS(ZE_RESULT_SUCCESS, change(list, &b));
@@ -222,7 +223,7 @@ static void test_local(ze_module_handle_t module)
   MUST(zeKernelDestroy(k));
 }
 
-/* Another event to signal, others to wait for, or none. */
+/* Another event to signal, other events to wait for, or no event. */
 static void test_events(void)
 {
   ze_command_list_handle_t list = mutable_new();
@@ -254,7 +255,7 @@ static void test_events(void)
   MUST(zeCommandListDestroy(list));
 }
 
-/* Another kernel, where it was named before. */
+/* Another kernel, if it was named beforehand. */
 static void test_kernels(void)
 {
   ze_command_list_handle_t list = mutable_new();
@@ -285,7 +286,7 @@ static void test_kernels(void)
   MUST(zeCommandListDestroy(list));
 }
 
-/* A clone does what its source did, and is changed by itself. */
+/* A clone does the same as its source, and is changed separately. */
 static void test_clone(void)
 {
   ze_command_list_handle_t list = mutable_new(), copy, again;
@@ -315,7 +316,8 @@ static void test_clone(void)
   MUST(zeCommandListDestroy(plain));
 }
 
-/* A clone has room for as many waits as its source, not as are left there. */
+/* A clone has room for as many waits as its source, not only for the waits left
+   there. */
 static void test_clone_waits(void)
 {
   ze_command_list_handle_t list = mutable_new(), copy;
@@ -356,7 +358,7 @@ static void test_errors(void)
   RETURNS(ZE_RESULT_ERROR_INVALID_NULL_HANDLE, next_id(NULL, &desc, &id));
   RETURNS(ZE_RESULT_ERROR_INVALID_NULL_POINTER, update(list, NULL));
   RETURNS(ZE_RESULT_ERROR_INVALID_ARGUMENT, update_signal(plain, 1, NULL));
-  /* One that was asked for, but not yet used. */
+  /* An id that was requested, but not used yet. */
   RETURNS(ZE_RESULT_SUCCESS, next_id(list, &desc, &id));
   RETURNS(ZE_RESULT_ERROR_INVALID_ARGUMENT, update_signal(list, id, NULL));
   MUST(zeCommandListClose(list));

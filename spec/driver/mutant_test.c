@@ -1,12 +1,12 @@
 /*
- * mutant_test.c - modules that are valid and that no compiler was made for.
+ * mutant_test.c - valid modules that no compiler was made for.
  * SPDX-License-Identifier: MIT
  *
  *   mutant_test [COUNT [SEED]]
  *
- * Damages kernels at random until COUNT of the results are valid in the eyes
- * of spirv-val, and makes each a module and its kernels.  Many end compilers
- * by assertion or keep them busy for ever; this process must not notice.
+ * Damages kernels at random until COUNT of the results are valid according to
+ * spirv-val, and makes a module and its kernels from each.  Many make compilers
+ * abort or run for ever; this process must not be affected.
  * Nothing is launched.
  */
 #include "check.h"
@@ -30,7 +30,7 @@ int main(int argc, char **argv)
   int valid = 0, built = 0, refused = 0, ended = 0, late = 0, kernels = 0;
   input inputs[FILES], m = {malloc(MOST_WORDS * 4), 0};
   for (int i = 0; i < FILES; i++) inputs[i] = read_input(files[i]);
-  /* None of these takes seconds where it ends at all. */
+  /* No build takes seconds unless it never ends. */
   setenv("LZE_BUILD_SECONDS", "20", 0);
   setup s = setup_new();
   for (unsigned long n = 0; valid < wanted; n++) {

@@ -36,7 +36,7 @@ static void finish(ze_command_list_handle_t list)
   MUST(zeEventPoolDestroy(pool));
 }
 
-/* Into the middle of an allocation, and of the host's own. */
+/* Pointers into the middle of an allocation, and of host memory. */
 static void test_pointers(void)
 {
   bool any = takes_host_pointers(s);
@@ -60,7 +60,7 @@ static void test_pointers(void)
   MUST(zeMemFree(s.context, shared));
 }
 
-/* Pointers that are kept in memory, of several allocations. */
+/* Pointers to several allocations, stored in memory. */
 static void test_indirect(void)
 {
   node *first = shared_new(s, sizeof *first);
@@ -90,8 +90,8 @@ static void test_indirect(void)
   MUST(zeMemFree(s.context, out));
 }
 
-/* A kernel that waits for what another queue's command writes, and then for
-   what the host does. */
+/* A kernel that waits for a write by another queue's command, and then for a
+   write by the host. */
 static void test_polling(void)
 {
   uint32_t *flag = shared_new(s, 64), *out = shared_new(s, 64), seven = 7;
@@ -129,7 +129,8 @@ int main(void)
   b = immediate_new(s, ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS);
   test_pointers();
   test_indirect();
-  /* A kernel that waits needs a thread, and what it waits for another. */
+  /* A kernel that waits needs one thread, and the command it waits for
+     another. */
   if (sysconf(_SC_NPROCESSORS_ONLN) > 1) test_polling();
   MUST(zeCommandListDestroy(a));
   MUST(zeCommandListDestroy(b));

@@ -1,5 +1,5 @@
 /*
- * saxpy_test.c - a kernel from a file, run through the loader, its result.
+ * saxpy_test.c - a kernel from a file, run through the loader, and its result.
  * SPDX-License-Identifier: MIT
  */
 #include "check.h"
@@ -32,7 +32,7 @@ int main(void)
   EQUAL(wrong, 0);
   MUST(zeCommandListDestroy(list));
 
-  /* Recorded; the argument is the one at the time of the append. */
+  /* Recorded; the argument has its value at the time of the append. */
   ze_command_queue_handle_t queue = queue_new(s);
   list = list_new(s);
   MUST(zeCommandListAppendLaunchKernel(list, kernel, &groups, NULL, 0, NULL));

@@ -2,10 +2,10 @@
  * server_test.c - the process that stays to build modules, and its host.
  * SPDX-License-Identifier: MIT
  *
- * Each case runs in a process of its own on a copy of the driver, so that its
- * servers are known by their path.  A script that stands in for the linker of
- * PoCL makes a build end badly.  LZE_TEST_MODULES says how many modules `many`
- * builds, 30 where nothing is said.
+ * Each case runs in a separate process on a copy of the driver, so that its
+ * servers are recognised by their path.  A script in place of PoCL's linker
+ * makes builds fail.  LZE_TEST_MODULES sets how many modules `many` builds; the
+ * default is 30.
  */
 #include "check.h"
 
@@ -22,12 +22,12 @@
 #include <time.h>
 #include <unistd.h>
 
-static char directory[4096]; /* of the copy; empty caches are in there too */
+static char directory[4096]; /* of the copy; empty caches are also in it */
 
-/* A module that this process has not made yet, of saxpy.spv. */
+/* Makes a module of saxpy.spv that this process has not made yet. */
 static ze_result_t create(setup s, char *text, size_t cap)
 {
-  static _Atomic int serial; /* of threads, too */
+  static _Atomic int serial; /* shared by threads */
   size_t size;
   char name[16];
   snprintf(name, sizeof name, "k%04d", ++serial % 10000);
@@ -57,8 +57,8 @@ static void refused(setup s, const char *words)
          "'%s' is in the log: %s", words, text);
 }
 
-/* The processes of this case that have not ended,
-   of those with these words in their command line. */
+/* Finds the running processes of this case that have `words` in their command
+   line. */
 static int processes(int *pids, int cap, const char *words)
 {
   DIR *d = opendir("/proc");
@@ -73,7 +73,7 @@ static int processes(int *pids, int cap, const char *words)
     fclose(f);
     for (size_t i = 0; i < size; i++)
       if (text[i] == '\0') text[i] = ' ';
-    text[size] = '\0'; /* nothing is left of one that has ended */
+    text[size] = '\0'; /* empty if the process has ended */
     if (strstr(text, directory) != NULL && strstr(text, words) != NULL &&
         n < cap)
       pids[n++] = atoi(e->d_name);
@@ -82,7 +82,7 @@ static int processes(int *pids, int cap, const char *words)
   return n;
 }
 
-/* Waits until there are the server's two processes, and no more. */
+/* Waits until the server has exactly two processes. */
 static void servers(int pids[2])
 {
   int found[16];
@@ -98,7 +98,7 @@ static void left(int count, const char *words)
   AWAIT(processes(found, 16, words) == count);
 }
 
-/* What PoCL runs as its linker; PATH is set at the start of the process. */
+/* Sets PoCL's linker to a script; PATH is set at the start of the process. */
 static void linker_set(const char *script)
 {
   shell("mkdir -p '%s/bin' && cd '%s/bin' && "
@@ -119,7 +119,7 @@ static void case_stays(void)
   EQUAL(second[1], first[1]);
 }
 
-/* Run it in a process, which exits. */
+/* Runs it in a process, which exits. */
 static int in_child(void (*run)(void))
 {
   fflush(stdout);
@@ -147,8 +147,8 @@ static void build_and_die(void)
 
 static int gate[2]; /* a pipe: case_ends closes its end for writing */
 
-/* The child has a copy of the socket, and outlives the process that has
-   started the server. */
+/* The child has a copy of the socket, and outlives the process that started the
+   server. */
 static void build_and_fork(void)
 {
   built(setup_new());
@@ -173,7 +173,7 @@ static void case_ends(void)
   close(gate[1]);
 }
 
-/* A command whose output is read to its end is done when the host is. */
+/* If a command's output is read to its end, this ends when the host ends. */
 static void case_output(void)
 {
   char command[16384];
@@ -203,7 +203,7 @@ static void *build_first(void *s)
   return build_in_thread(s);
 }
 
-/* The server stays when the thread that has started it ends. */
+/* The server stays when the thread that started it ends. */
 static void case_thread(void)
 {
   int first[2], second[2];
@@ -219,7 +219,7 @@ static void case_thread(void)
   EQUAL(second[1], first[1]);
 }
 
-/* The host waits for whatever children it has, and finds its own only. */
+/* The host waits for any child, and finds only its own. */
 static void case_children(void)
 {
   int status;
@@ -239,8 +239,8 @@ static void case_children(void)
   built(s);
 }
 
-/* The host closes what it does not know, and takes the numbers for files of
-   its own. */
+/* The host closes descriptors that it did not open, and reuses their numbers
+   for its own files. */
 static void case_closed(void)
 {
   enum { HIGHEST = 200 };
@@ -260,7 +260,7 @@ static void case_closed(void)
   EQUAL(st.st_size, 0);
 }
 
-/* It has none of the host's files. */
+/* The server has no files of the host. */
 static void case_inherits(void)
 {
   char path[8192], link[8192];
@@ -299,7 +299,7 @@ static void case_environment(void)
   CHECK(first[1] != second[0] && first[1] != second[1]);
 }
 
-/* What a module does to the compilers, it does to a fork. */
+/* A module that crashes the compiler crashes only a fork. */
 static void case_crash(void)
 {
   int first[2], second[2];
@@ -345,9 +345,9 @@ static void case_orphaned(void)
   left(0, "--serve");
 }
 
-/* Kills servers, wherever they are in their work: the two processes of one,
-   which are older than those in which it builds.  The pauses spread the kills
-   over that work; builds succeed at any speed, since the third try is made
+/* Kills servers at any point of their work: the two processes of one, which are
+   older than the processes in which it builds.  The pauses spread the kills
+   over that work.  Builds succeed at any speed, since the third try is made
    without a server. */
 static volatile bool killing;
 
@@ -375,8 +375,8 @@ static void case_killed(void)
   built(s);
 }
 
-/* PoCL's temporary files that killed compilations have left go after an hour;
-   younger ones may be another process's. */
+/* PoCL's temporary files that killed compilations left are deleted after an
+   hour; younger files may belong to another process. */
 static void case_tidies(void)
 {
   shell("cd '%s' && mkdir -p cache && cd cache && touch tempfile_new.so && "
@@ -387,7 +387,7 @@ static void case_tidies(void)
         "! -e tempfile_old.so.o", directory);
 }
 
-/* Several at a time, from threads. */
+/* Several builds at a time, from threads. */
 static void case_threads(void)
 {
   enum { THREADS = 4 };
@@ -422,7 +422,7 @@ static int count_descriptors(int pid)
   return n;
 }
 
-/* KB that are not growth: ASan keeps what is freed for a while. */
+/* KB that do not count as growth: ASan retains freed memory for a while. */
 #ifdef __SANITIZE_ADDRESS__
 enum { MOST_GROWTH = 1 << 16 };
 #else
@@ -443,7 +443,7 @@ static void case_many(void)
   servers(later);
   for (int i = 0; i < 2; i++) {
     EQUAL(later[i], pids[i]);
-    /* Those of the last answer are closed after it was received. */
+    /* The files of the last answer are closed after it was received. */
     AWAIT(count_descriptors(pids[i]) <= files[i]);
     check_(__FILE__, __LINE__, memory_kb(pids[i]) - kb[i] < MOST_GROWTH,
            "process %d of the server grew from %ld to %ld KB", i, kb[i],
@@ -452,7 +452,7 @@ static void case_many(void)
   EQUAL(count_descriptors(getpid()), files[2]);
 }
 
-/* What is compiled while the host goes on; asked until it is over. */
+/* Compiles while the host goes on; polled until it is over. */
 static void case_ahead(void)
 {
   setup s = setup_new();
@@ -477,16 +477,16 @@ static void case_ahead(void)
   linker_set("sleep 600");
   RETURNS(ZE_RESULT_NOT_READY, start(kernel, 1, &third, false));
   left(1, "bin/ld");
-  for (int fd = 3; fd < 200; fd++) close(fd); /* nobody waits any more */
+  for (int fd = 3; fd < 200; fd++) close(fd); /* no caller waits any more */
   left(0, "bin/ld");
-  /* That says nothing about the kernel: it is begun again. */
+  /* This is not an error of the kernel: compilation starts again. */
   RETURNS(ZE_RESULT_NOT_READY, start(kernel, 1, &third, false));
   left(1, "bin/ld");
   MUST(zeKernelDestroy(kernel));
   MUST(zeModuleDestroy(module));
 }
 
-/* It is there before the module that it was started for. */
+/* The server runs before the module that it was started for. */
 static void case_expected(void)
 {
   int first[2], second[2];
@@ -497,7 +497,7 @@ static void case_expected(void)
                                            &address));
   memcpy(&expect, &address, sizeof expect);
   RETURNS(ZE_RESULT_ERROR_INVALID_NULL_HANDLE, expect(NULL));
-  setenv("LZE_BUILD_SECONDS", "0", 1); /* none is wanted */
+  setenv("LZE_BUILD_SECONDS", "0", 1); /* no server is wanted */
   MUST(expect(s.driver));
   EQUAL(processes(first, 2, "--serve"), 0);
   unsetenv("LZE_BUILD_SECONDS");
@@ -510,14 +510,14 @@ static void case_expected(void)
   EQUAL(second[1], first[1]);
 }
 
-/* PoCL's CUDA device is left out where it does not tell when commands end. */
+/* PoCL's CUDA device is omitted if it does not report when commands end. */
 static void threads_are_missed(void)
 {
   RETURNS(ZE_RESULT_ERROR_UNINITIALIZED, zeInit(0));
 }
 
-/* The queues of lists that are gone, with and without timestamps, once what is
-   in them has ended. */
+/* The queues of destroyed lists are reused, with and without timestamps, when
+   their commands have ended. */
 static void queues_serve_again(setup s, const int *made)
 {
   ze_command_queue_desc_t desc = {
@@ -568,7 +568,7 @@ static ze_event_pool_handle_t events_new(setup s, ze_event_pool_flags_t flags,
   return pool;
 }
 
-/* The kernel that adds x to y, in groups of so many. */
+/* Returns the kernel that adds x to y, in groups of `group`. */
 static ze_kernel_handle_t add_new(ze_module_handle_t module, uint32_t group,
                                   float *x, float *y)
 {
@@ -581,8 +581,8 @@ static ze_kernel_handle_t add_new(ze_module_handle_t module, uint32_t group,
   return kernel;
 }
 
-/* Events are kept until a command has found nothing in flight twice, and
-   timestamps are taken of few commands that nobody asks them of. */
+/* Events are retained until a command has found nothing in flight twice.  Few
+   commands record timestamps that are not requested. */
 static void launches_are_thrifty(setup s, void *opencl)
 {
   enum { ITEMS = 64, FEW = 5, MANY = 20, UNTIMED = 16 };
@@ -614,7 +614,7 @@ static void launches_are_thrifty(setup s, void *opencl)
   }
   const int before = *events, taken = *timed;
   for (int i = 0; i < FEW; i++) LAUNCH(NULL);
-  EQUAL(*events - before, FEW - 1); /* and one of those before less */
+  EQUAL(*events - before, FEW - 1); /* and one earlier event less */
   FINISH();
   LAUNCH(NULL);
   EQUAL(*events - before, FEW - 1);
@@ -655,7 +655,7 @@ static void launches_are_thrifty(setup s, void *opencl)
   MUST(zeMemFree(s.context, x));
 }
 
-/* Patterns that it does not fill with are copied. */
+/* Patterns that it cannot fill with are copied. */
 static void fills_are_right(setup s)
 {
   enum { ROOM = 4096 };
@@ -681,8 +681,8 @@ static void fills_are_right(setup s)
   MUST(zeMemFree(s.context, x));
 }
 
-/* A command that failed is told to those who wait for its event, for what is
-   behind it, or for its list; the list then goes on. */
+/* A failed command is reported to callers that wait for its event, for later
+   commands, or for its list; the list then goes on. */
 static void failures_are_told(setup s, int *fails)
 {
   ze_event_handle_t e[4];
@@ -712,7 +712,7 @@ static void failures_are_told(setup s, int *fails)
           zeEventHostSynchronize(e[1], UINT64_MAX));
   RETURNS(ZE_RESULT_ERROR_DEVICE_LOST,
           zeEventHostSynchronize(e[2], UINT64_MAX));
-  /* Who waits for events alone goes on. */
+  /* Waits for events alone do not stop the list. */
   MUST(zeEventHostReset(e[0]));
   MUST(zeCommandListAppendLaunchKernel(a, kernel, &groups, e[0], 0, NULL));
   RETURNS(ZE_RESULT_SUCCESS, zeEventHostSynchronize(e[0], UINT64_MAX));
@@ -735,12 +735,12 @@ static void failures_are_told(setup s, int *fails)
   MUST(zeMemFree(s.context, x));
 }
 
-/* What an OpenCL has of a GPU is not a fork's, so that there is no server. */
+/* A fork cannot use the GPU state of an OpenCL, so no server runs. */
 static void case_gpu(void)
 {
   const char *build = getenv("LZE_TEST_BUILD");
   char path[8192];
-  static void *pocl; /* it stays, as the driver's does */
+  static void *pocl; /* it stays loaded, like the driver's */
   pocl = dlopen("libpocl.so.2", RTLD_LAZY);
   if (pocl == NULL) return; /* another OpenCL */
   snprintf(path, sizeof path, "%s/spec/libpocl_gpu.so",

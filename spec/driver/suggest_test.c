@@ -1,9 +1,9 @@
 /*
- * suggest_test.c - the suggested group size is the one OpenCL itself takes.
+ * suggest_test.c - the suggested group size is the one that OpenCL itself uses.
  * SPDX-License-Identifier: MIT
  *
- * Compares zeKernelSuggestGroupSize with what get_local_size says in a kernel
- * launched through OpenCL with no local size.
+ * Compares zeKernelSuggestGroupSize with get_local_size in a kernel launched
+ * through OpenCL without a local size.
  */
 #include "check.h"
 
@@ -85,7 +85,7 @@ int main(void)
            r[0], r[1], r[2], x, y, z, took[0], took[1], took[2]);
   }
 
-  /* Every suggestion divides, however odd the range. */
+  /* Every suggestion divides the range, however odd it is. */
   int wrong = 0;
   for (uint32_t n = 1; n < 3000; n += 7) {
     uint32_t x, y, z;

@@ -1,9 +1,9 @@
 /*
- * sysman_test.c - what devices say of themselves, read from a made machine.
+ * sysman_test.c - properties that devices report, read from a fake machine.
  * SPDX-License-Identifier: MIT
  *
- * The files that Linux would have are written below a directory of our own,
- * changed and taken away again.
+ * The files that Linux would have are written below our own directory, changed
+ * and removed again.
  */
 #include "check.h"
 
@@ -17,7 +17,7 @@ static char root[64];
 static setup s;
 static zes_device_handle_t device;
 
-/* Write a file, and the directories that it is in. */
+/* Writes a file, and makes its directories. */
 static void put(const char *name, const char *text)
 {
   char path[256];
@@ -59,7 +59,7 @@ static void machine_make(void)
 {
   put("/proc/meminfo", "MemTotal:        2048 kB\nMemFree:          100 kB\n"
                        "MemAvailable:     512 kB\n");
-  /* Two CPUs; in all 400 ticks, of which 100 busy. */
+  /* Two CPUs; 400 ticks in all, 100 of them busy. */
   put("/proc/stat", "cpu  50 10 20 250 50 5 5 10 3 3\ncpu0 25 5 10 125 25\n"
                     "cpu1 25 5 10 125 25\nintr 1\n");
   put(CPU "0/cpuinfo_min_freq", "800000\n");
@@ -70,7 +70,7 @@ static void machine_make(void)
   put(CPU "1/cpuinfo_min_freq", "900000\n");
   put(CPU "1/cpuinfo_max_freq", "3500000\n");
   put(CPU "1/scaling_cur_freq", "2100000\n");
-  /* A disk's sensor is not ours. */
+  /* A disk's sensor does not count. */
   put("/sys/class/hwmon/hwmon0/name", "nvme\n");
   put("/sys/class/hwmon/hwmon0/temp1_input", "99000\n");
   put("/sys/class/hwmon/hwmon1/name", "coretemp\n");
@@ -97,7 +97,7 @@ static void machine_make(void)
   put(RAPL "3/name", "package-0-die-1\n");
   put(RAPL "3/energy_uj", "20\n");
   put(RAPL "3/max_energy_range_uj", "1000\n");
-  /* A part of a package, and more than packages. */
+  /* A part of a package, and a domain larger than packages. */
   put(RAPL "0:0/name", "core\n");
   put(RAPL "0:0/energy_uj", "7777\n");
   put(RAPL "2/name", "psys\n");
@@ -143,7 +143,7 @@ static void test_memory(void)
   put("/proc/meminfo", "MemTotal: 2048 kB\nMemAvailable: 256 kB\n");
   MUST(zesMemoryGetState(memory[0], &state));
   EQUAL(state.free, 256 * 1024);
-  /* Gone, or nonsense. */
+  /* Missing or invalid files. */
   put("/proc/meminfo", "MemTotal: 2048 kB\nMemAvailable: 4096 kB\n");
   RETURNS(ZE_RESULT_ERROR_NOT_AVAILABLE, zesMemoryGetState(memory[0], &state));
   take("/proc/meminfo");
@@ -237,7 +237,7 @@ static void test_power(void)
   EQUAL(before.energy, 970);
   MUST(zesPowerGetEnergyCounter(domain[0], &after));
   EQUAL(after.energy, 970);
-  /* One counter wraps round, the others go on. */
+  /* One counter wraps around, the others go on. */
   put(RAPL "0/energy_uj", "100\n");
   put(RAPL "1/energy_uj", "60\n");
   MUST(zesPowerGetEnergyCounter(domain[0], &after));
@@ -273,8 +273,8 @@ static void test_power(void)
           zesDeviceGetCardPowerDomain(device, &card));
 }
 
-/* Without the variable sysman is there after zesInit, which an old loader does
-   not have. */
+/* Without the variable, sysman is available after zesInit, which an old loader
+   lacks. */
 static void test_init(void)
 {
   uint32_t n = 0;
@@ -317,7 +317,7 @@ static void test_init(void)
   uint32_t number = 7;
   MUST(by_uuid(driver, core.uuid, &found, &part, &number));
   CHECK(found == first && !part && number == 0);
-  /* The parts, by what they say of themselves. */
+  /* The parts, by their own properties. */
   struct {
     zes_structure_type_t stype;
     void *next;
@@ -360,7 +360,7 @@ static void test_init(void)
           zesDeviceEnumMemoryModules(NULL, &n, NULL));
 }
 
-/* A machine that says nothing of itself. */
+/* A machine that reports nothing about itself. */
 static void test_nothing(void)
 {
   uint32_t n = 7;

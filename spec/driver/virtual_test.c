@@ -30,7 +30,7 @@ static char *reserved_new(setup s, size_t size)
   return memory;
 }
 
-/* The access of memory, and how many bytes from there on have the same. */
+/* Checks the access of memory; returns how many bytes from there on have it. */
 static size_t access_of(setup s, const void *memory, size_t size,
                         ze_memory_access_attribute_t wanted)
 {
@@ -42,7 +42,7 @@ static size_t access_of(setup s, const void *memory, size_t size,
   return same;
 }
 
-/* What is written in one place is read in the other. */
+/* Data written at one address is read at the other. */
 static void test_mapping(setup s, uint32_t flags)
 {
   ze_physical_mem_handle_t physical = physical_new(s, flags, SIZE);
@@ -65,7 +65,7 @@ static void test_mapping(setup s, uint32_t flags)
   CHECK(base == two + PAGE && size == PAGE);
   MUST(zeMemGetAllocProperties(s.context, two, &properties, &device));
   EQUAL(properties.type, ZE_MEMORY_TYPE_UNKNOWN);
-  /* Not an allocation to be freed so. */
+  /* It is not an allocation that zeMemFree can free. */
   RETURNS(ZE_RESULT_ERROR_INVALID_ARGUMENT, zeMemFree(s.context, one));
   /* A kernel and copies. */
   ze_command_list_handle_t list =
@@ -95,7 +95,8 @@ static void test_mapping(setup s, uint32_t flags)
   MUST(zeModuleDestroy(module));
   MUST(zeCommandListDestroy(list));
   MUST(zeMemFree(s.context, copy));
-  /* What is mapped outlives the handle, and what is unmapped stays in it. */
+  /* Mapped memory outlives the handle, and unmapped memory stays in the
+     object. */
   MUST(zeVirtualMemUnmap(s.context, two + PAGE, PAGE));
   MUST(zePhysicalMemDestroy(s.context, physical));
   CHECK(x[5] == 9);
@@ -105,8 +106,8 @@ static void test_mapping(setup s, uint32_t flags)
   EQUAL(properties.type, ZE_MEMORY_TYPE_UNKNOWN);
 }
 
-/* What a device finds there: memory of devices that was opened is not the
-   host's to touch, and with ZOCL_DEVICE_MEMORY_PRIVATE it cannot. */
+/* Returns the byte that a device reads.  The host must not touch opened device
+   memory, and with ZOCL_DEVICE_MEMORY_PRIVATE it cannot. */
 static int byte_at(setup s, const void *pointer)
 {
   signed char byte = -1;
@@ -142,14 +143,14 @@ static void test_parts(setup s)
   EQUAL(access_of(s, memory + 2 * PAGE, 3 * PAGE, NO), 3 * PAGE);
   EQUAL(memory[5 * PAGE], 5);
   EQUAL(access_of(s, memory + 5 * PAGE, 4 * PAGE, RO), PAGE);
-  /* The hole takes something else, and the pages are still in the object. */
+  /* The hole takes another mapping, and the pages are still in the object. */
   MUST(zeVirtualMemMap(s.context, memory + 2 * PAGE, PAGE, physical, 6 * PAGE,
                        RO));
   EQUAL(memory[2 * PAGE], 5);
   RETURNS(ZE_RESULT_ERROR_INVALID_ARGUMENT,
           zeVirtualMemMap(s.context, memory + 3 * PAGE, 3 * PAGE, physical, 0,
                           RW));
-  /* What is not mapped stays so. */
+  /* Unmapped pages stay unmapped. */
   RETURNS(ZE_RESULT_SUCCESS,
           zeVirtualMemSetAccessAttribute(s.context, memory + PAGE, 4 * PAGE,
                                          RW));
@@ -157,7 +158,7 @@ static void test_parts(setup s)
   EQUAL(access_of(s, memory + 3 * PAGE, 2 * PAGE, NO), 2 * PAGE);
   MUST(zeVirtualMemSetAccessAttribute(s.context, memory + 2 * PAGE, PAGE, RO));
   EQUAL(access_of(s, memory + 2 * PAGE, PAGE, RO), PAGE);
-  /* Other processes can have a part of it. */
+  /* Other processes can open a part of it. */
   ze_ipc_mem_handle_t handle;
   void *opened;
   MUST(zeMemGetIpcHandle(s.context, memory + 5 * PAGE + 3, &handle));
@@ -262,7 +263,7 @@ static void test_growth(setup s)
     MUST(zePhysicalMemDestroy(s.context, physical[i]));
 }
 
-/* Each object belongs to the context that it was made in. */
+/* Each object belongs to the context that made it. */
 static void test_contexts(setup s)
 {
   setup other = setup_new();
@@ -291,7 +292,7 @@ int main(void)
     .stype = ZE_STRUCTURE_TYPE_DRIVER_IPC_PROPERTIES};
   MUST(zeDriverGetIpcProperties(s.driver, &properties));
   if (!(properties.flags & ZE_IPC_PROPERTY_FLAG_MEMORY)) {
-    /* The memory is not this driver's own: there is neither. */
+    /* The driver does not own the memory: neither is supported. */
     void *memory;
     RETURNS(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
             zeVirtualMemReserve(s.context, NULL, SIZE, &memory));

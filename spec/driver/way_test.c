@@ -1,11 +1,10 @@
 /*
- * way_test.c - memory of each kind, by each way that the driver can have it.
+ * way_test.c - memory of each kind, in each way that the driver can obtain it.
  * SPDX-License-Identifier: MIT
  *
- * Which way is chosen depends on the environment in which the driver is
- * initialised, so that each case is this program started again.  Device memory
- * is private to the device: where the driver touches it itself, that ends the
- * case.
+ * The way depends on the environment in which the driver is initialised, so
+ * each case runs this program again.  Device memory is private to the device:
+ * if the driver touches it itself, the case ends.
  */
 #include "check.h"
 
@@ -32,7 +31,7 @@ static void copy(void *to, const void *from, size_t size)
   MUST(zeCommandListAppendMemoryCopy(list, to, from, size, NULL, 0, NULL));
 }
 
-/* From the host's own memory and back, by way of two allocations. */
+/* From host memory and back, through two allocations. */
 static void test_copies(void)
 {
   unsigned char out[SIZE], in[SIZE];
@@ -47,14 +46,14 @@ static void test_copies(void)
   copy(in, b, SIZE);
   CHECK(memcmp(in, out + 100, 3) == 0);
   CHECK(memcmp(in + 3, out, SIZE - 3) == 0);
-  /* Neither end is known to the driver. */
+  /* The driver tracks neither end. */
   copy(in, out, SIZE);
   CHECK(memcmp(in, out, SIZE) == 0);
   MUST(zeMemFree(s.context, a));
   MUST(zeMemFree(s.context, b));
 }
 
-/* Patterns of all sizes at all offsets, whatever OpenCL would rather have. */
+/* Patterns of all sizes at all offsets, regardless of what OpenCL prefers. */
 static void test_fills(void)
 {
   enum { ROOM = 600 };
@@ -81,7 +80,8 @@ static void test_fills(void)
   MUST(zeMemFree(s.context, a));
 }
 
-/* Boxes of which rows, slices, all or nothing follow each other. */
+/* Boxes with contiguous rows, contiguous slices, fully contiguous or not at
+   all. */
 static void test_regions(void)
 {
   enum { W = 8, H = 4, D = 3, ALL = W * H * D };
@@ -113,7 +113,7 @@ static void test_regions(void)
   MUST(zeMemFree(s.context, a));
 }
 
-/* Times written to memory that the host cannot touch. */
+/* Timestamps written to memory that the host cannot touch. */
 static void test_times(void)
 {
   unsigned char *a = device_new(256, 0);
@@ -141,7 +141,7 @@ static void test_times(void)
   MUST(zeMemFree(s.context, a));
 }
 
-/* Counts of groups, and how many launches, in such memory.  Each work-item
+/* Group counts, and the number of launches, in device memory.  Each work-item
    adds one to a variable of the module, which begins with 11. */
 static void test_indirect(ze_module_handle_t module)
 {
@@ -169,7 +169,7 @@ static void test_indirect(ze_module_handle_t module)
   MUST(zeMemFree(s.context, a));
 }
 
-/* A list in device memory, of which each link is an allocation. */
+/* A linked list in device memory, each link a separate allocation. */
 static void test_links(ze_kernel_handle_t follow)
 {
   typedef struct node {
@@ -197,7 +197,7 @@ static void test_links(ze_kernel_handle_t follow)
   MUST(zeMemFree(s.context, out));
 }
 
-/* Memory that nobody allocated here, and a variable of a module. */
+/* Memory that was not allocated here, and a variable of a module. */
 static void test_others(ze_module_handle_t module, ze_kernel_handle_t count)
 {
   ze_memory_allocation_properties_t p = {
@@ -220,7 +220,7 @@ static void test_others(ze_module_handle_t module, ze_kernel_handle_t count)
   EQUAL(got, 6);
 }
 
-/* The most memory that this process has had, in KiB. */
+/* Returns the peak memory of this process, in KiB. */
 static long peak_kib(void)
 {
   struct rusage use;
@@ -228,9 +228,9 @@ static long peak_kib(void)
   return use.ru_maxrss;
 }
 
-/* Memory of each kind and of many sizes comes and goes, and the process does
-   not grow, though PoCL 6.0 forgets an object of 0.6 KiB for each that it is
-   given back by Intel's extension. */
+/* Memory of each kind and of many sizes is allocated and freed, and the process
+   does not grow, although PoCL 6.0 leaks an object of 0.6 KiB for each block
+   that is returned through Intel's extension. */
 static void test_turnover(void)
 {
   enum { ALIVE = 30, ROUNDS = 12000, WARM = ROUNDS / 3 };
@@ -262,7 +262,7 @@ static void test_turnover(void)
   }
   EQUAL(wrong, 0);
   for (int i = 0; i < ALIVE; i++) MUST(zeMemFree(s.context, alive[i]));
-  /* Sanitizers keep what is freed of the host's memory. */
+  /* Sanitizers retain freed host memory. */
   long grown = peak_kib() - before;
   check_(__FILE__, __LINE__, strcmp(way, "usm") != 0 || grown < 2048,
          "grown by %ld KiB", grown);
@@ -327,7 +327,7 @@ int main(int argc, char **argv)
                  native, private, (unsigned)status);
         ran += !none;
       }
-  /* One at least, or nothing was tested. */
+  /* At least one, or nothing was tested. */
   CHECK(ran > 0);
   CHECK_DONE();
 }

@@ -1,9 +1,9 @@
 /*
- * capi_test.c - what lze.h promises, tried from a program linked with lze.
+ * capi_test.c - the promises of lze.h, tested by a program linked with lze.
  * SPDX-License-Identifier: MIT
  *
- * Nothing here runs inside a Lua call, so that anything raised would end the
- * program: Lua's panic function says so.
+ * Nothing here runs inside a Lua call, so that any error raised would end the
+ * program; Lua's panic function reports it.
  */
 #include "../driver/check.h"
 
@@ -29,7 +29,7 @@ static ze_context_handle_t context;
     check_(__FILE__, __LINE__, got_ == (wanted) && error.code == got_,       \
            "%s is %d (%s), wanted %d", #call, got_, error.message, wanted);  \
   } while (0)
-/* The same for a refusal whose message has a text. */
+/* The same for a refusal whose message contains a text. */
 #define REFUSED(wanted, text, call)                                          \
   do {                                                                       \
     lze_ErrorInfo error;                                                     \
@@ -55,7 +55,7 @@ static lua_State *state_open(void) {
   return L;
 }
 
-/* Run a script that must succeed; what it returns stays on the stack. */
+/* Runs a script that must succeed; its results stay on the stack. */
 static void script(lua_State *L, const char *text) {
   if (luaL_dostring(L, text) != LUA_OK) {
     check_(__FILE__, __LINE__, false, "script: %s", lua_tostring(L, -1));
@@ -94,7 +94,7 @@ static void test_versions(void) {
   CODE(LZE_OK, lze->close(L, &error));
 }
 
-/* Calls of a state that lze was never opened in. */
+/* Calls with a state in which lze was never opened. */
 static void test_not_opened(void) {
   lua_State *L = luaL_newstate();
   lua_atpanic(L, panic);
@@ -161,7 +161,7 @@ static void test_buffers(void) {
   CHECK(strcmp(info.usage, "device") == 0);
   lua_settop(L, 0);
 
-  /* What is wrong is said, and nothing is left on the stack. */
+  /* Errors are reported, and nothing is left on the stack. */
   for (int index = -2; index <= 2; index++)
     if (index != 0)
       REFUSED(LZE_EMISUSE, "buffer expected, got no value",
@@ -232,7 +232,7 @@ static void test_release(void) {
   int *p = allocate(64), one = 1, ten = 10;
   lze_BufferSpec spec = {.size = sizeof spec, .pointer = p, .type = "int",
                          .count = 4, .release = release, .userdata = &one};
-  /* The same again and again, as a frame loop may do: told once. */
+  /* The same buffer repeatedly, as in a frame loop: released once. */
   for (int i = 0; i < 100; i++) {
     CODE(LZE_OK, lze->push_buffer(L, &spec, &error));
     lua_setglobal(L, "x");
@@ -241,7 +241,7 @@ static void test_release(void) {
   EQUAL(released, 1);
   CHECK(released_pointer == p);
 
-  /* Not while a view or a launch needs it. */
+  /* Not released while a view or a launch needs it. */
   released = 0;
   CODE(LZE_OK, lze->push_buffer(L, &spec, &error));
   lua_setglobal(L, "x");
@@ -256,7 +256,7 @@ static void test_release(void) {
   CODE(LZE_OK, lze->wait_all(L, 60, &error));
   EQUAL(released, 11);
 
-  /* And when the state is closed, but not where push_buffer fails. */
+  /* Released when the state is closed, but not if push_buffer fails. */
   released = 0;
   CODE(LZE_OK, lze->push_buffer(L, &spec, &error));
   lua_setglobal(L, "x");
@@ -272,7 +272,7 @@ static void test_release(void) {
 static lua_State *closing;
 static int refusals;
 
-/* A host that closes the state when it is told that memory is free. */
+/* A host that closes the state when its memory is released. */
 static void release_closing(void *userdata, void *pointer) {
   lze_ErrorInfo error;
   (void)userdata;
@@ -280,8 +280,8 @@ static void release_closing(void *userdata, void *pointer) {
   refusals += lze->close(closing, &error) == LZE_EMISUSE;
 }
 
-/* Whoever makes lze let go of the memory: a script, a collection, a wait, a
-   run, the end of the state. */
+/* lze may release the memory in a script, a collection, a wait, a run, or at
+   the end of the state. */
 static void test_close_in_release(void) {
   lua_State *L = closing = state_open();
   int n;
@@ -308,7 +308,7 @@ static void test_close_in_release(void) {
         EQUAL(refusals, i);
         CODE(LZE_OK, lze->wait_all(L, 60, &error));
         break;
-      case 3: { /* where the main thread has no frames */
+      case 3: { /* the main thread has no frames */
         lua_State *co = lua_newthread(L);
         CHECK(luaL_loadstring(co, "x:close()") == LUA_OK);
         CHECK(lua_resume(co, L, 0, &n) == LUA_OK);
@@ -336,7 +336,7 @@ static void test_close_in_release(void) {
 
 /* --- events and queues -------------------------------------------------- */
 
-/* Two events of the host's, and their pool. */
+/* Makes two host events; returns their pool. */
 static ze_event_pool_handle_t host_events(ze_event_handle_t events[2]) {
   ze_event_pool_desc_t pool_desc = {.stype = ZE_STRUCTURE_TYPE_EVENT_POOL_DESC,
                                     .flags = ZE_EVENT_POOL_FLAG_HOST_VISIBLE,
@@ -391,8 +391,8 @@ static void test_events(void) {
   MUST(zeEventPoolDestroy(pool));
 }
 
-/* No thread of lze's waits for an event of the host's any more when the context
-   is closed, after which the host may destroy it. */
+/* When the context is closed, no lze thread waits for a host event any more,
+   and the host may destroy it. */
 static void test_watch(void) {
   lua_State *L = state_open();
   lend_context(L);
@@ -424,7 +424,7 @@ static void test_watch(void) {
 
 /* --- failures ----------------------------------------------------------- */
 
-/* An allocator that can be told to refuse. */
+/* An allocator that can be set to fail. */
 static bool refuse;
 
 static void *allocator(void *userdata, void *p, size_t old, size_t size) {
@@ -445,7 +445,7 @@ static void test_no_memory(void) {
   refuse = false;
   CODE(LZE_OK, lze->open(L, &error));
   CODE(LZE_OK, lze->push_device(L, "0", &error));
-  lua_pushglobaltable(L); /* with no library opened, by nobody */
+  lua_pushglobaltable(L); /* empty, as no library was opened */
   lua_pushnil(L);
   CHECK(lua_next(L, -2) == 0);
   lua_pushliteral(L, "");
@@ -467,8 +467,8 @@ static void test_no_memory(void) {
   MUST(zeMemFree(context, p));
 }
 
-/* A state whose first memory is another's, or whose context is the host's,
-   reads the variables too, and says what a build says. */
+/* If the first memory of a state is another's, or its context is the host's, it
+   also reads the variables, and reports the messages of a build. */
 static void test_configured(void) {
   lua_State *L = state_open(), *M;
   uint64_t token;
@@ -509,7 +509,7 @@ static void test_failure(void) {
   CHECK(strcmp(e.message, "mine") == 0);
   lze->drop_plan(plan);
   lua_settop(L, 0);
-  /* What is called lze is another's. */
+  /* Another library is loaded as lze. */
   lua_State *M = luaL_newstate();
   luaL_openlibs(M);
   script(M, "package.loaded.lze = {}");
@@ -525,7 +525,7 @@ static void test_failure(void) {
   lua_close(L);
 }
 
-/* Work of so many buffers as the argument at 1 says. */
+/* Work on as many buffers as argument 1 says. */
 static int work_with(lua_State *L) {
   const lze_WorkSpec spec = {.size = sizeof spec, .name = "trial",
                              .count = (int)lua_tointeger(L, 1)};
@@ -533,7 +533,7 @@ static int work_with(lua_State *L) {
   return 0;
 }
 
-/* Nothing to do, on the buffer at -1 alone or before its event. */
+/* Work that does nothing, on the buffer at -1 alone or before its event. */
 static int step_over(void *userdata, lze_WorkFailure *failure) {
   (void)userdata;
   (void)failure;
@@ -608,7 +608,7 @@ static void test_plans(void) {
   lze->drop_plan(other);
   lze->drop_plan(NULL);
 
-  /* By a state that has a plan of its own. */
+  /* By a state that has its own plan. */
   lua_State *M = state_open();
   script(M, "return require 'lze'.graph():call('c', function() n = 1 end)"
             ":compile()");
@@ -630,7 +630,7 @@ static void test_plans(void) {
 static lze_PlanRef *inner;
 static int inner_codes[3];
 
-/* A callback of a plan, which runs others: its own, one on the same buffer, and
+/* A plan's callback that runs other plans: its own, one on the same buffer, and
    one that it closes. */
 static int call_inside(lua_State *L) {
   lze_ErrorInfo error;
@@ -639,7 +639,7 @@ static int call_inside(lua_State *L) {
   return 0;
 }
 
-/* What runs at once, and what cannot. */
+/* Plans that run immediately, and plans that cannot. */
 static void test_runs(void) {
   lua_State *L = state_open();
   lua_register(L, "call", call_inside);
@@ -660,10 +660,10 @@ static void test_runs(void) {
   CODE(LZE_OK, lze->keep_plan(L, 4, &outer, &error));
   lua_settop(L, 0);
 
-  /* Longer than lze waits without looking around. */
+  /* Longer than lze waits without other checks. */
   for (int i = 0; i < 3; i++) CODE(LZE_OK, lze->run_plan(L, slow, &error));
 
-  /* In a callback, where a run before it has not ended. */
+  /* In a callback, while an earlier run has not ended. */
   inner = plan;
   for (int i = 0; i < 3; i++) CODE(LZE_OK, lze->run_plan(L, plan, &error));
   EQUAL(x[3], 3);
@@ -676,7 +676,7 @@ static void test_runs(void) {
   EQUAL(inner_codes[1], LZE_OK);
   EQUAL(inner_codes[2], LZE_EMISUSE);
 
-  /* Behind what a script has enqueued, and one that was started. */
+  /* After commands that a script has enqueued, and after a started run. */
   script(L, "m.add(4, x, 1000)");
   CODE(LZE_OK, lze->run_plan(L, plan, &error));
   EQUAL(x[0], 1336);
@@ -685,7 +685,7 @@ static void test_runs(void) {
   EQUAL(x[0], 1338);
   lua_settop(L, 0);
 
-  /* Changed, and closed. */
+  /* Changed, then closed. */
   script(L, "plan:set('add', 'n', 5)");
   for (int i = 0; i < 3; i++) CODE(LZE_OK, lze->run_plan(L, plan, &error));
   EQUAL(x[0], 1353);
@@ -702,7 +702,7 @@ static void test_runs(void) {
   lze->drop_plan(outer);
 }
 
-/* With LZE_CHECK=1 each run is looked after, not the first alone. */
+/* With LZE_CHECK=1 every run is checked, not only the first. */
 static void test_checked_runs(void) {
   setenv("LZE_CHECK", "1", 1);
   lua_State *L = state_open();
@@ -753,7 +753,7 @@ static void *shared_run(void *argument) {
   return NULL;
 }
 
-/* The state that made a buffer is gone before another thread uses it. */
+/* The state that made a buffer is closed before another thread uses it. */
 static void test_share(void) {
   lua_State *L = state_open();
   Shared shared[4];
@@ -778,7 +778,7 @@ static void test_share(void) {
   lua_close(L);
 }
 
-/* Memory of the host that two states share is released by the last one. */
+/* Host memory that two states share is released by the last one. */
 static void test_share_release(void) {
   int *p = allocate(64), one = 1;
   lze_BufferSpec spec = {.size = sizeof spec, .pointer = p, .type = "int",
@@ -808,7 +808,7 @@ int main(void) {
   EQUAL(lze_keep_environment(0), LZE_OK);
   test_versions();
   test_not_opened();
-  /* lze initialises the loader here, so that the software driver is seen. */
+  /* lze initialises the loader here, so that the software driver is found. */
   lua_State *L = state_open();
   lze_BufferInfo info = {.size = sizeof info};
   CODE(LZE_OK, lze->make_buffer(L, "int", 1, "shared", 0, &error));

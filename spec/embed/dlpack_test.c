@@ -1,5 +1,5 @@
 /*
- * dlpack_test.c - tensors of DLPack between lze and a program.
+ * dlpack_test.c - DLPack tensors exchanged between lze and a program.
  * SPDX-License-Identifier: MIT
  */
 #include "../driver/check.h"
@@ -10,7 +10,7 @@
 
 static const lze_Api *lze;
 
-/* As dlpack.h has it. */
+/* As in dlpack.h. */
 typedef struct Tensor {
   uint32_t major, minor;
   void *manager;
@@ -64,7 +64,7 @@ static Tensor *exported(lua_State *L, const char *text) {
   return (Tensor *)t;
 }
 
-/* What lze gives. */
+/* Tensors that lze exports. */
 static void test_export(void) {
   lua_State *L = state_open();
   Tensor *t = exported(L, "return require 'lze'.buffer('float', {1, 2, 3})");
@@ -115,7 +115,7 @@ static void test_export(void) {
   t = exported(L, "return require 'lze'.buffer('int', 0)");
   EQUAL(t->shape[0], 0);
   t->deleter(t);
-  /* Other sizes beside a size of 0 may be any, in any order. */
+  /* If one size is 0, the others may be any, in any order. */
   for (int zero = 0; zero < 3; zero++) {
     int64_t wide[3] = {(int64_t)1 << 40, (int64_t)1 << 40, (int64_t)1 << 40};
     wide[zero] = 0;
@@ -153,7 +153,7 @@ static void delete(Tensor *t) {
 static int64_t shape[2] = {2, 3}, strides[2] = {1, 2};
 static int numbers[6] = {1, 2, 3, 4, 5, 6};
 
-/* A tensor of ints of this program's. */
+/* Makes a tensor of this program's ints. */
 static Tensor tensor(void *data) {
   return (Tensor){.major = 1, .minor = 1, .deleter = delete, .data = data,
                   .device_type = 1, .rank = 2, .kind = 0, .bits = 32,
@@ -162,7 +162,7 @@ static Tensor tensor(void *data) {
 
 #define IMPORT(t) lze->import_dlpack(L, (Opaque *)(t), 0, &error)
 
-/* Memory of malloc's is copied. */
+/* Memory from malloc is copied. */
 static void test_copies(void) {
   lua_State *L = state_open();
   Tensor t = tensor(numbers);
@@ -191,7 +191,7 @@ static void test_copies(void) {
   script(L, "return a[1]");
   EQUAL(lua_tointeger(L, 1), 3);
   EQUAL(deleted, 3);
-  /* Three lanes are 12 bytes there, and 16 in OpenCL. */
+  /* Three lanes are 12 bytes there, but 16 in OpenCL. */
   static const int lanes[] = {0, 3, 5, 32};
   for (int i = 0; i < 4; i++) {
     t.lanes = (uint16_t)lanes[i];
@@ -201,7 +201,7 @@ static void test_copies(void) {
   lua_close(L);
 }
 
-/* 64 bytes of the host's own, in the context of the state. */
+/* Returns 64 bytes that the host allocates in the context of the state. */
 static void *shared_memory(lua_State *L, ze_context_handle_t *context) {
   lze_BufferInfo info = {.size = sizeof info};
   CODE(LZE_OK, lze->make_buffer(L, "int", 1, "shared", 0, &error));
@@ -216,7 +216,7 @@ static void *shared_memory(lua_State *L, ze_context_handle_t *context) {
   return p;
 }
 
-/* USM is used where it lies, until nothing needs it. */
+/* USM is used in place, as long as it is needed. */
 static void test_usm(void) {
   lua_State *L = state_open();
   ze_context_handle_t context;
@@ -235,7 +235,7 @@ static void test_usm(void) {
   CODE(LZE_OK, lze->wait_all(L, -1, &error));
   script(L, "collectgarbage()");
   EQUAL(deleted, 1);
-  t.flags = 1; /* only to be read: a copy */
+  t.flags = 1; /* read-only: copied */
   CODE(LZE_OK, IMPORT(&t));
   EQUAL(deleted, 2);
   t.flags = 0;
@@ -255,8 +255,8 @@ static void delete_both(Tensor *t) {
   kept->deleter(kept);
 }
 
-/* What lze was given goes out and, in a tensor of somebody else's that keeps
-   lze's, comes back: nothing is left over. */
+/* An imported tensor is exported and comes back inside a foreign tensor that
+   holds lze's: nothing is left over. */
 static void test_returned(void) {
   lua_State *L = state_open(), *first = L, *other = state_open();
   ze_context_handle_t context;
@@ -272,7 +272,7 @@ static void test_returned(void) {
   CODE(LZE_OK, IMPORT(&back));
   EQUAL(deleted, 1);
   lua_setglobal(L, "b");
-  /* By way of another state. */
+  /* Through another state. */
   kept = exported(L, "return b");
   back = *kept;
   back.deleter = delete_both;
@@ -280,7 +280,7 @@ static void test_returned(void) {
   CODE(LZE_OK, IMPORT(&back));
   EQUAL(deleted, 1);
   lua_setglobal(L, "c");
-  /* Another part of the allocation is somebody else's. */
+  /* Another part of the allocation belongs to someone else. */
   Tensor beside = tensor((char *)p + 32);
   L = first;
   CODE(LZE_OK, IMPORT(&beside));
@@ -298,7 +298,7 @@ static void test_returned(void) {
   EQUAL(deleted, 4);
 }
 
-/* Out of one state and into it and another. */
+/* Out of one state, then into it and another. */
 static void test_round(void) {
   lua_State *L = state_open();
   Tensor *t = exported(L, "x = require 'lze'.buffer('int', {1, 2, 3}) "
@@ -318,7 +318,7 @@ static void test_round(void) {
   script(L, "a:fill(7, 1, 1) return a[1] + a[2]");
   EQUAL(lua_tointeger(L, 1), 27);
   lua_close(L);
-  /* Into the context that is asked for. */
+  /* Into the requested context. */
   L = state_open();
   t = exported(L, "lze = require 'lze' "
                   "x = lze.buffer('int', {1, 2, 3}, "

@@ -1,9 +1,10 @@
 /*
- * environment_test.c - what a host decides before lze looks for drivers, and
- * what a process that shares its standard error writes there.
+ * environment_test.c - settings of a host before lze looks for drivers, and the
+ * log of a process that shares its standard error.
  * SPDX-License-Identifier: MIT
  *
- * Each case has a process of its own, because it is decided once for each.
+ * Each case runs in a separate process, because the drivers are chosen once per
+ * process.
  */
 #include "../driver/check.h"
 
@@ -17,9 +18,9 @@
 
 static const char variable[] = "ZE_ENABLE_ALT_DRIVERS";
 
-/* What an expression of Lua is in this process. */
+/* Returns the value of a Lua expression in this process. */
 static const char *value(const char *expression) {
-  lua_State *L = luaL_newstate(); /* for as long as the process */
+  lua_State *L = luaL_newstate(); /* lives as long as the process */
   luaL_openlibs(L);
   luaL_requiref(L, "lze", luaopen_lze, 1);
   lua_pushfstring(L, "return %s", expression);
@@ -40,7 +41,7 @@ static bool kept(void) {
          getenv(variable) == NULL;
 }
 
-/* What the host has set is left alone. */
+/* A value that the host has set is left alone. */
 static bool kept_own(void) {
   setenv(variable, "libze_none.so", 1);
   if (lze_keep_environment(1) != LZE_OK) return false;
@@ -48,7 +49,7 @@ static bool kept_own(void) {
          strcmp(getenv(variable), "libze_none.so") == 0;
 }
 
-/* A directory where the driver is none shows that it is looked at first. */
+/* A directory with an invalid driver shows that it is searched first. */
 static bool elsewhere(void) {
   char directory[] = "/tmp/lze-XXXXXX", file[64];
   if (mkdtemp(directory) == NULL) return false;
@@ -64,13 +65,13 @@ static bool elsewhere(void) {
   return good;
 }
 
-/* One that has none changes nothing. */
+/* A directory without a driver changes nothing. */
 static bool nowhere(void) {
   return lze_set_driver_path("/proc/none") == LZE_OK && plain();
 }
 
-/* A line of the log is one write: processes that share a standard error, as
-   those of MPI do, cannot write into it. */
+/* A log line is a single write.  Processes that share a standard error, such as
+   MPI processes, cannot write into it. */
 static bool logs_lines(void) {
   int ends[2];
   char text[512];

@@ -1,16 +1,17 @@
 /*
- * memory_test.c - everything lze can do, with memory running out on the way.
+ * memory_test.c - everything lze can do, while memory runs out.
  * SPDX-License-Identifier: MIT
  *
- *   memory_test [POINTS]     fail so many allocations of each part of
+ *   memory_test [POINTS]     fail POINTS allocations of each part of
  *                            everything.lua (default 12, and 6 with a
  *                            sanitizer; 0 means all)
  *
- * The n-th allocation of a part fails: one of Lua's, with the second try that
- * Lua makes after a collection; one of Lua's and all after it, until the part
- * has ended; or one that lze itself makes of the C library.  Either the part
- * does its work all the same or it says "not enough memory"; afterwards the
- * state works, and when it is closed nothing is left at the driver.
+ * The n-th allocation of a part fails in one of three ways: a Lua allocation,
+ * with Lua's second try after a collection; a Lua allocation and all later
+ * ones, until the part has ended; or an allocation that lze itself requests
+ * from the C library.  The part either does its work anyway or reports "not
+ * enough memory".  Afterwards the state works, and when it is closed nothing is
+ * left in the driver.
  */
 #include <lauxlib.h>
 #include <lua.h>
@@ -44,7 +45,7 @@ static long left;             /* until the one that fails */
 static long fails;            /* how many have failed since then */
 static bool armed;
 
-/* Whether this allocation fails; `tries` is how often the same is tried. */
+/* Returns true if this allocation fails; `tries` is how often it is tried. */
 static bool fails_now(long tries) {
   if (!armed || left-- > 0) return false;
   if (mode != ON && fails >= tries) return false;
@@ -52,10 +53,10 @@ static bool fails_now(long tries) {
   return true;
 }
 
-/* What Lua needs to call a function, of which it keeps a few (struct CallInfo;
-   `old` tells what kind of object is made, and this is none). A finaliser that
-   it cannot call is lost, with 160 bytes of a storage, say, which
-   LeakSanitizer sees; the driver's memory goes with the context. */
+/* Returns true for memory that Lua needs to call a function.  Lua retains a few
+   of these blocks (struct CallInfo; for an object `old` would give the kind).
+   A finaliser that cannot be called is lost, with 160 bytes of a storage, say,
+   which LeakSanitizer reports; the driver's memory goes with the context. */
 static bool is_call(const void *p, size_t old, size_t new) {
   enum { CALL_INFO = 64 };
   return SANITIZED && p == NULL && old == 0 && new == CALL_INFO;
@@ -73,7 +74,7 @@ static void *lua_allocate(void *unused, void *p, size_t old, size_t new) {
 }
 
 #if !SANITIZED
-/* The code of lze.so, to tell its own calls of the C library. */
+/* The code of lze.so, to recognise its own calls of the C library. */
 static uintptr_t module_first, module_last;
 
 static int module_find(struct dl_phdr_info *info, size_t size, void *unused) {
@@ -97,7 +98,7 @@ static bool native_fails(const void *caller) {
          fails_now(1);
 }
 
-/* What the whole process calls, but for the C library itself. */
+/* Called by the whole process, except the C library itself. */
 #pragma GCC visibility push(default)
 extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t),
     *__libc_realloc(void *, size_t), *__libc_memalign(size_t, size_t);
@@ -152,8 +153,8 @@ static void state_works(lua_State *L, const char *part, long n) {
   lua_settop(L, 2);
 }
 
-/* Run the part at 2 with the n-th allocation failing. Returns how many
-   allocations there were, or -1 when one has failed. */
+/* Runs the part at 2 with the n-th allocation failing.  Returns the number of
+   allocations, or -1 if one has failed. */
 static long part_run(lua_State *L, const char *part, long n) {
   lua_settop(L, 2);
   lua_pushvalue(L, 2);
@@ -184,7 +185,7 @@ static long part_run(lua_State *L, const char *part, long n) {
 static int step(lua_State *L) {
   const char *part = luaL_checkstring(L, 1);
   if (part_wanted != NULL && strcmp(part, part_wanted) != 0) return 0;
-  part_run(L, part, LONG_MAX); /* the second time finds caches filled */
+  part_run(L, part, LONG_MAX); /* the second run finds caches filled */
   long count = part_run(L, part, LONG_MAX);
   if (count < 0) {
     failed(part, 0, "it fails by itself");

@@ -2,10 +2,10 @@
  * states_test.c - many Lua states in one process, on one thread and on many.
  * SPDX-License-Identifier: MIT
  *
- *   states_test [STATES]   so many are opened and closed, three times over
+ *   states_test [STATES]   opens and closes STATES states, three times over
  *
- * `require "lze"` must find the module.  What each state computes is checked;
- * built with -fsanitize=thread it also says what two threads did at once.
+ * `require "lze"` must find the module.  The results of each state are checked.
+ * Built with -fsanitize=thread, it also reports data races.
  */
 #include <lauxlib.h>
 #include <lua.h>
@@ -22,11 +22,11 @@
 enum { THREADS = 4 };
 
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
-#define SANITIZED 1           /* which keeps freed memory for a while */
+#define SANITIZED 1           /* retains freed memory for a while */
 enum { DEFAULT_STATES = 10 };
 #ifdef __SANITIZE_THREAD__
-/* TSan's record of the order of locks has a lock that a fork may find held, by
-   a thread that the child has not; the other tests have that record. */
+/* TSan's lock order record has a lock that a fork may find held, by a thread
+   that the child lacks; the other tests use that record. */
 __attribute__((visibility("default"))) const char *
 __tsan_default_options(void);
 const char *__tsan_default_options(void) { return "detect_deadlocks=0"; }
@@ -55,7 +55,7 @@ static lua_State *state_new(void) {
   return L;
 }
 
-/* Run a script with `...` a number; its error is a failure named `what`. */
+/* Runs a script with a number as `...`; its error is a failure named `what`. */
 static bool state_run(lua_State *L, const char *what, const char *script,
                       int number) {
   if (luaL_loadstring(L, script) == LUA_OK) {
@@ -69,7 +69,7 @@ static bool state_run(lua_State *L, const char *what, const char *script,
 
 /* --- what the states do ------------------------------------------------- */
 
-/* Everything lze has, and numbers of this state's own. */
+/* Everything lze has, with this state's own numbers. */
 static const char everything[] =
     "local n = ...\n"
     "require 'spec.support.everything' (function(name, f)\n"
@@ -94,8 +94,8 @@ static const char little[] =
     "q:launch(m.add, 3, lze.buffer('int', 3), 1)\n"
     "m.spin:launch(4, lze.buffer('uint', 4), 100000):fd()\n";
 
-/* What a finaliser makes while Lua closes the state, which finalises none of
-   it. */
+/* Objects that a finaliser makes while Lua closes the state, which finalises
+   none of them. */
 static const char late[] =
     "local lze = require 'lze'\n"
     "local m = lze.load 'kernels/spec.spv'\n"
@@ -133,7 +133,7 @@ static void *job_run(void *argument) {
   return NULL;
 }
 
-/* Each of the threads opens so many states, one after the other. */
+/* Each thread opens `states` states, one after the other. */
 static void at_once(const char *what, const char *script, int states) {
   pthread_t threads[THREADS];
   Job jobs[THREADS];
@@ -195,9 +195,9 @@ static void states_run(const char *what, const char *script, int states) {
   }
 }
 
-/* Once the allocators' arenas have filled, so many states more leave the
-   process as large as it was, but for half a KiB each: PoCL's one LLVM context
-   keeps some constants of every program that it reads. */
+/* Once the allocators' arenas have filled, `states` more states leave the
+   process as large as it was, except for half a KiB each: PoCL's only LLVM
+   context retains some constants of every program that it reads. */
 static void test_growth(const char *what, const char *script, int states) {
   char text[128];
   states_run(what, script, 2 * states);
@@ -251,8 +251,8 @@ static void test_opening(void) {
 
 /* --- MPI ---------------------------------------------------------------- */
 
-/* It is the process's: what one state has sent another receives, and it is
-   there for those that come later. */
+/* MPI belongs to the process: one state receives what another has sent, and
+   later states can use it. */
 static void test_mpi(void) {
   static const char sends[] =
       "local lze, world = require 'lze', require 'lze.mpi'.world()\n"
@@ -283,9 +283,9 @@ static void test_mpi(void) {
 int main(int argc, char **argv) {
   int states = argc > 1 ? atoi(argv[1]) : DEFAULT_STATES;
   /* The kernel would make freed memory resident again, in huge pages, some
-     seconds after it was advised to. */
+     seconds after the advice to free it. */
   prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
-  /* First, so that the threads meet where the drivers are opened. */
+  /* First, so that the threads meet while the drivers are opened. */
   at_once("states open the drivers at once", little, 1);
   at_once("states do everything at once", everything, 1);
   at_once("states come and go at once", little, 10);
