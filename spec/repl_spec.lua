@@ -127,7 +127,7 @@ lze.mark("here", fail)
           "\tstdin:1: in [^\n]*\n\tstdin:1: in main chunk\n", text)
         assert.matches("\nstdin:1: boom\nstack traceback:\n" ..
           "\t%[C%]: in %l+ 'error'\n\tstdin:1: in [^\n]*'fail'\n" ..
-          "\t%[C%]: in %l+ 'lze.mark'\n\tstdin:1: in main chunk\n$", text)
+          "\t%[C%]: in %l+ '[%l.]*mark'\n\tstdin:1: in main chunk\n$", text)
       end)
     end)
 
