@@ -1,4 +1,4 @@
--- image_spec.lua - images and samplers, compared with plain tables of Lua.
+-- image_spec.lua - images and samplers, compared with plain Lua tables.
 -- SPDX-License-Identifier: MIT
 
 local expect = require "spec.support.expect"
@@ -58,8 +58,8 @@ local mod = lze.compile [[
   }
 ]]
 
--- llvm-spirv 15 takes no source with both a sampler in it and one in a kernel's
--- arguments.
+-- llvm-spirv 15 rejects a source that has both a sampler constant and a sampler
+-- argument.
 local at = lze.compile [[
   kernel void at(read_only image2d_t from, sampler_t s, global const float2 *p,
                  global float *out) {
@@ -74,7 +74,7 @@ local function counting(n, from)
   return t
 end
 
--- The part of a table of pixels that a box is, from (x, y, z) on.
+-- Returns the box that starts at (x, y, z) from a table of pixels.
 local function part(t, width, height, x, y, z, w, h, d)
   local r = {}
   for k = z, z + d - 1 do
@@ -87,7 +87,7 @@ local function part(t, width, height, x, y, z, w, h, d)
   return r
 end
 
--- An image that counts its pixels, and what it holds.
+-- Returns an image whose pixels count up, and a table of its pixels.
 local function counted(format, size)
   local n = size[1] * (size[2] or 1) * (size[3] or 1)
   local t = counting(n)
@@ -95,7 +95,7 @@ local function counted(format, size)
 end
 
 describe("lze.image", function()
-  it("tells what it is", function()
+  it("describes itself", function()
     local m <close> = lze.image("rgba8unorm", {7, 5, 3})
     assert.same({"rgba8unorm", "uchar4", 7, 5, 3, 3, 420, "both"},
       {m.format, m.type, m.width, m.height, m.depth, m.dimensions, m.bytes,
@@ -112,7 +112,7 @@ describe("lze.image", function()
     assert.equal("image: rgba8unorm 7x5x3 (closed)", tostring(m))
   end)
 
-  it("begins with zeros", function()
+  it("is initialised to zero", function()
     for _, size in ipairs {{3}, {3, 2}, {3, 2, 2}, {4096, 1100},
       {33, 40, 900}} do
       local m <close> = lze.image("r32uint", size)
@@ -131,7 +131,7 @@ describe("lze.image", function()
         for i = 1, m.bytes do bytes[i] = string.char(i * 7 % 120) end
         local s = table.concat(bytes)
         assert.equal(s, m:write(s):string(), format)
-        -- A buffer of its type says the same of these bytes.
+        -- A buffer of the image's type reads the same bytes in the same way.
         local x = lze.buffer(m.type, s)
         assert.same(x:read(), m:read(), format)
         assert.same(x:read(), m:write(x:read()):read(), format)
@@ -160,14 +160,14 @@ describe("lze.image", function()
     assert.same(t, m:read())
   end)
 
-  it("asks a table that knows its length", function()
+  it("accepts a table with a __len metamethod", function()
     local m = lze.image("r32sint", {2, 2})
     m:write(setmetatable({}, {__len = function() return 4 end,
       __index = function(_, i) return 10 * i end}))
     assert.same({10, 20, 30, 40}, m:read())
   end)
 
-  it("refuses what it cannot be", function()
+  it("refuses invalid formats, sizes and options", function()
     local limits = lze.device():properties()
     local function image(...)
       local arguments = table.pack(...)
@@ -206,7 +206,7 @@ describe("lze.image", function()
     if ok then large:close() else
       assert.not_equal("ERROR_UNKNOWN", large.code)
     end
-    -- PoCL has none of two channels.
+    -- PoCL has no formats of two channels.
     local has = {}
     for _, name in ipairs(lze.device():image_formats()) do has[name] = true end
     if not has.rg8snorm then
@@ -216,7 +216,7 @@ describe("lze.image", function()
     end
   end)
 
-  it("refuses what does not fit", function()
+  it("refuses data and boxes that do not fit", function()
     local m = lze.image("r32float", {4, 3})
     for what, f in pairs {
       ["12 pixels expected, got 11"] = function() m:write(counting(11)) end,
@@ -254,7 +254,7 @@ describe("lze.image", function()
     end
   end)
 
-  it("knows a wrong self and a closed one", function()
+  it("refuses a wrong self and a closed image", function()
     local m = lze.image("r32float", {2, 2})
     local x = lze.buffer("float", 4)
     for _, name in ipairs {"read", "write", "string", "copy", "copy_box",
@@ -300,7 +300,7 @@ describe("copies of images", function()
     end
   end)
 
-  it("use parts of buffers by views", function()
+  it("use parts of buffers through views", function()
     local m = lze.image("rgba8uint", {2, 2})
     local x = lze.buffer("uchar", counting(32))
     m:copy(x:view(9, 24, "uchar4"))
@@ -310,7 +310,7 @@ describe("copies of images", function()
     assert.same({9, 10, 11}, x:read(1, 3))
   end)
 
-  it("have events of their queues", function()
+  it("return events of their queues", function()
     local m, t = counted("r16uint", {4, 4})
     local x = lze.buffer("ushort", 16)
     for _, mode in ipairs {"immediate", "batched"} do
@@ -332,7 +332,7 @@ describe("copies of images", function()
     local m, t = counted("r32sint", {w, h, d})
     local box = {size = {3, 2, 2}, src = {2, 3, 2}}
     local expected = part(t, w, h, 2, 3, 2, 3, 2, 2)
-    -- to a buffer without gaps, and with gaps
+    -- To a buffer without gaps, and with gaps.
     for _, usage in ipairs {"shared", "device"} do
       local tight = lze.buffer("int", 12, {usage = usage})
       assert.equal(tight, tight:copy_box(m, box))
@@ -348,7 +348,7 @@ describe("copies of images", function()
         if inside then n = n + 1 end
         assert.equal(inside and expected[n] or -1, all[i], i)
       end
-      -- and back
+      -- And back.
       local o = lze.image("r32sint", {4, 4, 4})
       o:copy_box(wide, {size = {3, 2, 2}, src = {2, 2, 2}, src_width = 5,
         src_height = 4, dst = {1, 2, 3}})
@@ -360,26 +360,26 @@ describe("copies of images", function()
       o:copy_box(tight, {size = {3, 2, 2}, dst = {2, 3, 1}})
       assert.same(expected, o:read {at = {2, 3, 1}, size = {3, 2, 2}})
     end
-    -- with gaps between slices alone
+    -- With gaps between slices only.
     local slices = lze.buffer("int", 15):fill(-1)
     slices:copy_box(m, {size = {3, 2, 2}, src = {2, 3, 2}, dst_height = 3})
     local seen = slices:read()
     for i = 1, 6 do assert.equal(expected[i], seen[i]) end
     for i = 7, 9 do assert.equal(-1, seen[i]) end
     for i = 10, 15 do assert.equal(expected[i - 3], seen[i]) end
-    -- between images, and within one
+    -- Between images, and within one image.
     local o = lze.image("r32sint", {3, 2, 2})
     assert.equal(o, o:copy_box(m, box))
     assert.same(expected, o:read())
     m:copy_box(m, {size = {3, 2, 2}, src = {2, 3, 2}, dst = {4, 1, 3}})
     assert.same(expected, m:read {at = {4, 1, 3}, size = {3, 2, 2}})
-    -- between images of other dimensions
+    -- Between images with different numbers of dimensions.
     local flat = lze.image("r32sint", {3, 2})
     flat:copy_box(m, {size = {3, 2}, src = {2, 3, 2}})
     assert.same(part(t, w, h, 2, 3, 2, 3, 2, 1), flat:read())
   end)
 
-  it("are refused where they cannot be", function()
+  it("are refused if formats, sizes or contexts do not match", function()
     local m = lze.image("r32float", {4, 3})
     local other = lze.image("r32float", {3, 4})
     local x = lze.buffer("float", 12)
@@ -434,7 +434,7 @@ describe("copies of images", function()
 end)
 
 describe("kernels with images", function()
-  it("tell of their arguments", function()
+  it("describe their arguments", function()
     assert.same({{name = "from", type = "image2d_t", access = "read"},
       {name = "to", type = "image2d_t", access = "write"}}, mod.blur.args)
     assert.same({name = "s", type = "sampler_t"}, at.args[2])
@@ -448,7 +448,7 @@ describe("kernels with images", function()
     end
   end)
 
-  it("blur as a loop does", function()
+  it("give the same blur as a loop", function()
     local w, h = 37, 23
     local from = lze.image("r32float", {w, h})
     local to = lze.image("r32float", {w, h})
@@ -478,7 +478,7 @@ describe("kernels with images", function()
     for i, v in ipairs(t) do assert.equal(100 + v, out[i]) end
   end)
 
-  it("see channels as the format says", function()
+  it("see the channels that the format defines", function()
     local out = lze.buffer("float4", 1)
     local function seen(format, pixel)
       mod.channels(1, lze.image(format, {1, 1}):write {pixel}, out)
@@ -519,7 +519,7 @@ describe("kernels with images", function()
       {{0.9, 0.2}, {1.1, 0.2}}))
   end)
 
-  it("take each sampler anew", function()
+  it("use a new sampler at each launch", function()
     local m = lze.image("r32float", {2, 1}):write {1, 2}
     local out = lze.buffer("float", 1)
     local points = lze.buffer("float2", {{-1, 0.5}})
@@ -534,7 +534,7 @@ describe("kernels with images", function()
     end
   end)
 
-  it("refuse anything else", function()
+  it("refuse invalid arguments", function()
     local m = lze.image("r32float", {2, 2})
     local s = lze.sampler()
     local x, p = lze.buffer("float", 4), lze.buffer("float2", 4)
@@ -583,7 +583,7 @@ describe("kernels with images", function()
     } do
       assert.matches(what, expect.misuse(f), 1, true)
     end
-    -- What was refused is not kept.
+    -- A refused argument is not kept.
     mod.twice({2, 2}, m:write {1, 2, 3, 4}, m)
   end)
 
@@ -610,7 +610,7 @@ describe("kernels with images", function()
     end
   end)
 
-  it("write no image that is for reading only", function()
+  it("refuse to write to read-only images", function()
     for _, format in ipairs(lze.device():image_formats()) do
       local m <close> = lze.image(format, {2, 2})
       if m.access == "read" then
@@ -623,7 +623,7 @@ describe("kernels with images", function()
     end
   end)
 
-  it("come in the order of what they use", function()
+  it("run in the order of their dependencies", function()
     local w, h = 16, 8
     local queues = {}
     for i = 1, 3 do
@@ -644,7 +644,7 @@ describe("kernels with images", function()
     for i = 2, w * h do assert.equal(4.0 ^ 30, t[i]) end
   end)
 
-  it("run again and again", function()
+  it("run repeatedly", function()
     local a, b = lze.image("r32float", {3, 3}), lze.image("r32float", {3, 3})
     a:write {1, 2, 3, 4, 5, 6, 7, 8, 9}
     for _ = 1, 200 do mod.twice({3, 3}, a, b) end
@@ -658,7 +658,7 @@ describe("kernels with images", function()
 end)
 
 describe("lze.sampler", function()
-  it("tells what it is", function()
+  it("describes itself", function()
     local s <close> = lze.sampler()
     assert.same({"clamp", "nearest", false},
       {s.address, s.filter, s.normalized})
@@ -675,7 +675,7 @@ describe("lze.sampler", function()
       expect.misuse(function() s.close() end))
   end)
 
-  it("refuses what it cannot be", function()
+  it("refuses invalid options", function()
     for what, options in pairs {
       ["option address: none, repeat, clamp, border or mirror expected, got " ..
         "string 'edge'"] = {address = "edge"},
@@ -720,7 +720,7 @@ describe("graphs", function()
       expect.misuse(function() plan:set("third", 2, 5) end), 1, true)
   end)
 
-  it("keep images that they use", function()
+  it("keep the images that they use", function()
     local b = lze.image("r32float", {4, 4})
     local plan
     do
@@ -733,7 +733,7 @@ describe("graphs", function()
     for i, v in ipairs(b:read()) do assert.equal(2 * i, v) end
   end)
 
-  it("say that an image is closed", function()
+  it("report a closed image", function()
     local a, b = lze.image("r32float", {4, 4}), lze.image("r32float", {4, 4})
     local plan = lze.graph():task("t", mod.twice, {4, 4}, a, b):compile()
     plan:run()
@@ -757,7 +757,7 @@ describe("graphs", function()
     end
   end)
 
-  it("are not split into batches with them", function()
+  it("do not split images into batches", function()
     local a = lze.image("r32float", {16, 1})
     local x = lze.buffer("float4", 16)
     local g = lze.graph():task("t", mod.channels, 16, a, x)
@@ -768,7 +768,7 @@ describe("graphs", function()
 end)
 
 describe("lze.tune", function()
-  it("measures what reads images", function()
+  it("measures kernels that read images", function()
     local m = lze.image("r32sint", {8, 8, 8})
     local out = lze.buffer("int", 512)
     assert.is_true(#lze.tune(mod.sum3, {2, 2, 1}, m, out).results >= 1)
@@ -822,7 +822,7 @@ describe("the lifetime of images", function()
     assert.same(spun, out:read())
   end)
 
-  it("is counted, and ends", function()
+  it("is visible in lze.stats().bytes", function()
     collect()
     assert.is_true(lze.wait(limit))
     collect()
@@ -891,7 +891,7 @@ describe("an image of another device", function()
 end)
 
 describe("a device without images", function()
-  -- The driver says what one without images says.
+  -- The driver reports what a driver without images reports.
   local function without(script)
     return process.output(([[
       local lze = require "lze"
@@ -909,7 +909,7 @@ describe("a device without images", function()
         ZE_FAULT = "fail zeDeviceGetImageProperties 0 0x78000003"}})
   end
 
-  it("refuses images, samplers and launches, no module", function()
+  it("refuses images, samplers and launches, but not modules", function()
     local out = without [[
       local mod = lze.compile(source)
       local x = lze.buffer("int", 2)
@@ -927,7 +927,7 @@ describe("a device without images", function()
       (out:gsub("[^:\n]*:%d+: ", "")))
   end)
 
-  it("is a part of one of PoCL's, which cannot copy them there", function()
+  it("may be a PoCL sub-device, which cannot copy images", function()
     assert.equal("true\t4\n", process.output([[
       local lze = require "lze"
       local tile = lze.device():subdevices()[1]

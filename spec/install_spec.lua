@@ -1,11 +1,11 @@
--- install_spec.lua - what `make install` leaves works from elsewhere.
+-- install_spec.lua - checks that the result of `make install` works elsewhere.
 -- SPDX-License-Identifier: MIT
 
 local process = require "spec.support.process"
 
 local build = os.getenv "LZE_TEST_BUILD" or "build"
 
--- What `make install` and such say; what is built is not looked at.
+-- Returns the output of a make target; the library is not rebuilt.
 local function make(words, before)
   local pipe = assert(io.popen((before or "") ..
     "env -u MAKEFLAGS -u MAKELEVEL -u LUA_CPATH -u LUA_CPATH_5_4 " ..
@@ -28,7 +28,7 @@ local function there(path)
 end
 
 describe("make install", function()
-  it("installs what the manual speaks of, for programs elsewhere", function()
+  it("installs what the manual describes, for programs elsewhere", function()
     process.with_directory(function(root)
       make("install PREFIX=" .. root)
       for _, path in ipairs {"share/lze/kernels/saxpy.spv",
@@ -47,14 +47,15 @@ describe("make install", function()
           assert.is_true(there(docs .. link), link)
         end
       end
-      if not process.hosted then -- not a build that needs a host
+      if not process.hosted then -- needs a build without a host
         local env = {LUA_CPATH = root .. "/lib/lua/5.4/?.so"}
         assert.equal("module saxpy: saxpy\n", process.output(
           "print(require 'lze'.load 'saxpy')", {env = env, before = "cd /"}))
         assert.equal("1\n", process.output(
           "print(require 'lze.mpi'.world().size)", {env = env,
           before = "cd /"}))
-        -- One that is linked with lze may be anywhere: the driver tells.
+        -- A module that is linked with lze may be anywhere: it finds its files
+        -- through the driver.
         process.with_directory(function(elsewhere)
           os.rename(root .. "/lib/lua/5.4/lze.so", elsewhere .. "/lze.so")
           assert.equal("module saxpy: saxpy\n", process.output(
@@ -77,7 +78,7 @@ describe("make install", function()
     end)
   end)
 
-  it("says last what to set where it is not found by itself", function()
+  it("ends with the variables to set if lze would not be found", function()
     if not os.execute "command -v pkg-config >/dev/null" then
       pending "needs pkg-config"
     end
@@ -89,7 +90,7 @@ Programs find it after this in your shell:
   export PKG_CONFIG_PATH="]] .. root ..
         [[/lib/pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}"
   export LUA_CPATH="]] .. root .. "/lib/lua/5.4/?.so;;\"\n", said)
-      -- What it says works, and is then not said again.
+      -- These settings work; make does not print them again.
       process.write(root .. "/set", said:gsub("^[^\n]*\n", ""))
       local after = {"command -v lze", "pkg-config --variable=prefix lze",
         [[lua5.4 -e 'print(package.searchpath("lze", package.cpath))']]}
@@ -103,7 +104,7 @@ Programs find it after this in your shell:
     end)
   end)
 
-  it("says nothing to packagers, nor where all is found", function()
+  it("prints nothing for packagers, or if everything is found", function()
     process.with_directory(function(root)
       assert.equal("", make("install PREFIX=/usr/local DESTDIR=" .. root ..
         "/d"))
@@ -128,8 +129,8 @@ describe("make install and uninstall", function()
   end)
 end)
 
-describe("make, where packages are missing", function()
-  it("names each of them once, in a line to copy", function()
+describe("make with missing packages", function()
+  it("names each package once, in a line to copy", function()
     local said = lines "CPPFLAGS=-nostdinc sh scripts/check-needs 2>&1"
     local line = table.concat(said, "\n"):match "\ninstall it:  ([^\n]*)"
     local seen = {}
@@ -144,7 +145,7 @@ describe("make, where packages are missing", function()
 end)
 
 describe("an example", function()
-  it("runs by the command of its first lines from any directory", function()
+  it("runs with the command of its first lines from any directory", function()
     if process.hosted then return end
     for _, at in ipairs {{".", "examples/"}, {"examples", ""}} do
       local said = lines(("cd %s && env -u LUA_CPATH -u LUA_CPATH_5_4 " ..

@@ -1,25 +1,25 @@
--- ipc_spec.lua - buffers that go from one process to another.  Damaged handles
--- of the driver and events are in spec/driver/ipc_test.c.
+-- ipc_spec.lua - buffers shared between processes. Events and damaged driver
+-- handles are in spec/driver/ipc_test.c.
 -- SPDX-License-Identifier: MIT
 
 local expect = require "spec.support.expect"
 local process = require "spec.support.process"
 local lze = require "lze"
 
--- What a Lua program prints in another process; `token` is there what it is
--- here, and `runner` what runs the script in a file.
+-- Returns the output of a Lua program in another process. The program can use
+-- `token`, and `runner`, the command that runs a script file.
 local function other(program, token)
   return process.output(("local lze = require 'lze'\nlocal token = %q\n" ..
     "local runner = %q\n"):format(token or "", process.runner) .. program)
 end
 
--- Where the driver cannot, that is said, and all there is to see.
+-- If the driver cannot share memory, only the error message is tested.
 local can, why = pcall(function()
   return lze.buffer("int", 1):export "process"
 end)
 if not can then
   describe("x:export 'process'", function()
-    it("says that the driver cannot", function()
+    it("reports that the driver cannot share memory", function()
       assert.equal("ERROR_UNSUPPORTED_FEATURE", why.code)
       assert.equal("zeMemGetIpcHandle", why.call)
       assert.matches("cannot share this memory with other processes",
@@ -30,7 +30,7 @@ if not can then
 end
 
 describe("x:export 'process'", function()
-  it("gives a string that another process makes the buffer of", function()
+  it("returns a string that opens the buffer in another process", function()
     for _, usage in ipairs {"shared", "device", "host"} do
       local x = lze.buffer("int", {1, 2, 3}, {usage = usage})
       local token = x:export "process"
@@ -46,7 +46,7 @@ describe("x:export 'process'", function()
     end
   end)
 
-  it("is of what a view shows", function()
+  it("covers the elements of a view", function()
     local x = lze.buffer("float4", 1000)
     x[999] = {1, 2, 3, 4}
     assert.equal("8\t2.0\tfloat\n", other([[
@@ -57,12 +57,12 @@ describe("x:export 'process'", function()
     assert.same({0, 0, 0, 5}, {table.unpack(x[1000])})
   end)
 
-  it("is of no use when its process has ended", function()
+  it("returns a token that is invalid after its process has ended", function()
     local out = other [[
       local x = lze.buffer("int", {7, 8})
       print(x:export "process")
     ]]
-    -- It has ended: its memory has gone, since nobody had it open.
+    -- The process has ended, and its memory is freed because nobody opened it.
     local token = out:match "lze%-%x+"
     assert.is_string(token)
     local err = expect.failure(function() lze.import(token) end)
@@ -71,7 +71,7 @@ describe("x:export 'process'", function()
     assert.matches("has not, or no longer, what the handle is of", err.message)
   end)
 
-  it("keeps what the other opened when its maker closes it", function()
+  it("keeps an opened buffer when its creator closes it", function()
     local x = lze.buffer("int", {1, 2}, {usage = "device"})
     local token = x:export "process"
     local go, script = os.tmpname(), os.tmpname()
@@ -89,7 +89,7 @@ describe("x:export 'process'", function()
     assert.equal("open", pipe:read())
     x:close()
     collectgarbage()
-    -- The same bytes are allocated again, and are not those.
+    -- A new allocation of the same size must not reuse the memory.
     local y <close> = lze.buffer("int", {3, 4}, {usage = "device"})
     assert(io.open(go, "w")):close()
     assert.equal("9 9", pipe:read())
@@ -99,7 +99,8 @@ describe("x:export 'process'", function()
     os.remove(script)
   end)
 
-  it("maps once what is imported twice, and lets go of it", function()
+  it("maps a buffer once if it is imported twice, and unmaps it later",
+    function()
     local x = lze.buffer("int", 1 << 20)
     x:fill(1)
     assert.equal("true\ttrue\t2\t0\n", other([[
@@ -145,7 +146,7 @@ describe("x:export 'process'", function()
     assert.equal(50, x[1])
   end)
 
-  it("makes it where it is told", function()
+  it("opens the buffer in the given context or device", function()
     local x = lze.buffer("int", {4, 5})
     assert.equal("true\ttrue\tfalse\n", other([[
       local c = lze.context(lze.device())
@@ -161,8 +162,7 @@ describe("x:export 'process'", function()
     ]], x:export "process"))
   end)
 
-  it("makes it for the device of the wrapped context that is the default",
-    function()
+  it("opens the buffer on the device of a wrapped default context", function()
     local x = lze.buffer("int", {4, 5}, {usage = "device"})
     assert.equal("true\t5\n", other(([[
       local native = assert(package.loadlib(%q, "luaopen_native"))()
@@ -181,7 +181,7 @@ describe("x:export 'process'", function()
     assert.same({16, 25}, x:read())
   end)
 
-  it("says what is wrong with a token", function()
+  it("refuses an invalid token", function()
     local x = lze.buffer("int", {4, 5})
     local token = x:export "process"
     assert.matches("the token is of this process, for which x:export%(%)",
@@ -209,20 +209,20 @@ describe("x:export 'process'", function()
     local own = x:export()
     assert.matches("no options",
       expect.misuse(function() lze.import(own, {}) end))
-    lze.import(own):close() -- or it would be kept for ever
+    lze.import(own):close() -- or it would be kept forever
     x:close()
     assert.matches("the buffer is closed",
       expect.misuse(function() x:export "process" end))
   end)
 
-  it("computes first what has yet to read it", function()
+  it("first computes pending expressions that read the buffer", function()
     local a = lze.array("int", {1, 2, 3})
     local b = a + 1
     other("lze.import(token):fill(100) lze.wait()", a.buffer:export "process")
     assert.same({2, 3, 4}, b:table())
   end)
 
-  it("waits for what is pending", function()
+  it("waits for pending work", function()
     local x = lze.buffer("uint", 1)
     local ev = lze.load "kernels/spec.spv".spin:launch(1, x, 50000000)
     local token = x:export "process"

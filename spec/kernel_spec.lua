@@ -17,7 +17,7 @@ end
 local spv = file_bytes "kernels/spec.spv"
 
 describe("get_work_dim", function()
-  it("is what the range has, also where its last sizes are 1", function()
+  it("counts the range's dimensions, even if the last sizes are 1", function()
     local f = lze.compile([[
       kernel void f(global uint *x) {
         if (get_global_id(0) + get_global_id(1) + get_global_id(2) == 0)
@@ -39,7 +39,7 @@ describe("get_work_dim", function()
 end)
 
 describe("fences and copies by a group", function()
-  it("are there by way of SPIR-V", function()
+  it("work through SPIR-V", function()
     local m = lze.compile [[
       kernel void copies(global const int *a, global const float2 *b,
                          global int *x, global float2 *y) {
@@ -86,8 +86,8 @@ describe("fences and copies by a group", function()
   end)
 end)
 
-describe("half_sin and such", function()
-  it("are there by way of SPIR-V", function()
+describe("half_sin and the other half_ functions", function()
+  it("work through SPIR-V", function()
     local names = {"cos", "exp", "exp2", "exp10", "log", "log2", "log10",
                    "recip", "rsqrt", "sin", "sqrt", "tan"}
     local lines = {"x[12] = half_divide(a, 3.0f); x[13] = half_powr(a, 3.0f);"}
@@ -106,7 +106,7 @@ describe("half_sin and such", function()
 end)
 
 describe("half", function()
-  it("is computed with where the device says so", function()
+  it("is used in computations if the device supports it", function()
     if not lze.device().fp16 then return end
     local half = lze.compile [[
       #pragma OPENCL EXTENSION cl_khr_fp16 : enable
@@ -122,14 +122,14 @@ describe("half", function()
 end)
 
 describe("lze.load", function()
-  it("gives a module of the file", function()
+  it("returns a module of the file", function()
     assert.equal("module", lze.type(mod))
     assert.equal(lze.device(), mod.device)
     assert.matches("^module kernels/spec.spv: count, count_groups, square, ",
       tostring(mod))
   end)
 
-  it("says which file is not there", function()
+  it("names a missing file", function()
     local err = expect.failure(function() lze.load "nowhere/no.spv" end)
     assert.equal("lze.load", err.call)
     assert.equal("ENOENT", err.code)
@@ -138,7 +138,7 @@ describe("lze.load", function()
       "such file or directory$", tostring(err))
   end)
 
-  it("finds what comes with lze by its name", function()
+  it("finds the kernels that come with lze by their names", function()
     local saxpy = lze.load "saxpy"
     assert.equal("module saxpy: saxpy", tostring(saxpy))
     assert.equal(file_bytes "kernels/saxpy.spv", saxpy:spirv())
@@ -162,13 +162,13 @@ describe("lze.load", function()
     end
   end)
 
-  it("says that a directory is one", function()
+  it("reports a directory", function()
     local err = expect.failure(function() lze.load "kernels" end)
     assert.equal("lze.load EISDIR kernels: Is a directory",
       err.call .. " " .. err.code .. " " .. err.message)
   end)
 
-  it("reads a pipe, and of a file that is not SPIR-V only the start", function()
+  it("reads a pipe, and only the start of a file that is not SPIR-V", function()
     process.with_directory(function(directory)
       local pipe = directory .. "/pipe"
       assert(os.execute("mkfifo " .. pipe .. " && cat kernels/saxpy.spv > " ..
@@ -184,7 +184,7 @@ describe("lze.load", function()
     end)
   end)
 
-  it("refuses what is not a path", function()
+  it("refuses a path that is not a string", function()
     assert.equal("bad argument #1 to 'load' (path: string expected, got nil)",
       expect.misuse(function() lze.load() end))
     assert.equal("bad argument #1 to 'load' (path: string expected, got " ..
@@ -208,7 +208,7 @@ describe("lze.load", function()
 end)
 
 describe("lze.module", function()
-  it("gives a module of the bytes", function()
+  it("returns a module of the bytes", function()
     local m = lze.module(spv)
     assert.equal("module", lze.type(m))
     assert.matches("^module from a string: count, ", tostring(m))
@@ -217,7 +217,7 @@ describe("lze.module", function()
     assert.same({11, 12, 13}, x:read())
   end)
 
-  it("refuses a module that was cut short, wherever", function()
+  it("refuses a module that is cut short anywhere", function()
     for n = 0, #spv - 1, 97 do
       local ok, err = pcall(lze.module, spv:sub(1, n))
       assert.is_false(ok, n)
@@ -233,7 +233,7 @@ describe("lze.module", function()
       true)
   end)
 
-  it("refuses a module whose words are damaged", function()
+  it("refuses a module with damaged words", function()
     local damaged = spv:sub(1, 20) .. ("\255"):rep(16) .. spv:sub(37)
     local err = expect.failure(function() lze.module(damaged) end)
     assert.equal("INVALID_SPIRV", err.code)
@@ -254,7 +254,7 @@ describe("lze.module", function()
     end
   end)
 
-  it("sets all specialization constants of a number, not those of a name",
+  it("sets all constants of one number, and refuses an ambiguous name",
     function()
       local file <close> = io.open "spec/driver/kernels/constants.spvasm"
       local same = file:read "a":gsub("SpecId 8", "SpecId 7")
@@ -277,12 +277,12 @@ describe("lze.module", function()
         end))
     end)
 
-  it("refuses what are not bytes", function()
+  it("refuses bytes that are not a string", function()
     assert.equal("bad argument #1 to 'module' (bytes: string expected, got " ..
       "table)", expect.misuse(function() lze.module {} end))
   end)
 
-  it("knows its options", function()
+  it("checks its options", function()
     assert.matches("^unknown key 'optoins' in a module's options %(known: ",
       expect.misuse(function() lze.module(spv, {optoins = ""}) end))
     assert.equal("option options: string expected, got integer 1",
@@ -317,7 +317,7 @@ describe("a module", function()
     assert.not_equal(mod.add, lze.module(spv).add)
   end)
 
-  it("names an unknown kernel and lists those it has", function()
+  it("names an unknown kernel and lists the known ones", function()
     local saxpy = lze.load "kernels/saxpy.spv"
     local message = "module kernels/saxpy.spv has no kernel 'sxapy' (there " ..
       "is: saxpy)"
@@ -354,7 +354,7 @@ describe("a module", function()
       expect.misuse(function() m:kernels() end))
   end)
 
-  it("makes a kernel anew after that one was closed", function()
+  it("creates a kernel again after it was closed", function()
     local m = lze.module(spv)
     local k = m.add
     k:close()
@@ -366,7 +366,7 @@ describe("a module", function()
     assert.equal(2, x[1])
   end)
 
-  it("that was dropped lives on in its kernels", function()
+  it("lives on in its kernels after it was dropped", function()
     local k = lze.module(spv).add
     collectgarbage()
     collectgarbage()
@@ -407,7 +407,7 @@ describe("a kernel", function()
     assert.same({}, mod.nothing.args)
   end)
 
-  it("says what it needs", function()
+  it("reports its limits and requirements", function()
     local k = mod.square
     assert.equal("square", k.name)
     assert.is_true(k.max_group_size >= 1)
@@ -426,7 +426,7 @@ describe("a kernel", function()
       expect.misuse(function() k.group = 64 end))
   end)
 
-  it("returns nothing when it is called, and an event by launch", function()
+  it("returns nothing from a call, and an event from launch", function()
     local x = lze.buffer("int", {1, 2, 3})
     assert.equal(0, select("#", mod.add(3, x, 1)))
     assert.equal("event", lze.type(mod.add:launch(3, x, 1)))
@@ -455,7 +455,7 @@ describe("the number of arguments", function()
 end)
 
 describe("a scalar argument", function()
-  -- What a call with one argument replaced raises.
+  -- Calls the kernel with one argument replaced.
   local function call(position, value)
     local reals = lze.buffer("double", 2)
     local integers = lze.buffer("long", 8)
@@ -465,7 +465,7 @@ describe("a scalar argument", function()
     return reals, integers
   end
 
-  it("arrives as it is", function()
+  it("is passed unchanged", function()
     local reals = lze.buffer("double", 2)
     local integers = lze.buffer("long", 8)
     for _, case in ipairs {
@@ -540,7 +540,7 @@ describe("a vector argument", function()
     assert.same({5, -6, 7, 8, 255}, i:read())
   end)
 
-  it("has all its lanes, and they fit", function()
+  it("must have all its lanes, within their ranges", function()
     local function call(a, b, c)
       return expect.misuse(function() mod.vectors(1, f, i, a, b, c) end)
     end
@@ -565,7 +565,7 @@ describe("a struct argument", function()
     assert.same({-7.0, 2.5}, out:read())
   end)
 
-  it("has the right size", function()
+  it("must have the right size", function()
     assert.equal("kernel structs: argument 2 (p): a string of 8 bytes " ..
       "expected, got one of 7",
       expect.misuse(function() mod.structs(1, out, "1234567") end))
@@ -610,7 +610,7 @@ describe("a pointer argument", function()
     end
   end)
 
-  it("to bytes or structs takes any buffer", function()
+  it("accepts any buffer for bytes or structs", function()
     local out = lze.buffer("uint", 1)
     for type, sum in pairs {uchar = 6, char = 6, int = 6, ulong = 6,
                             float = 0x40 + 0x40 + 0x3f + 0x80 + 0x40} do
@@ -626,14 +626,14 @@ describe("a pointer argument", function()
     assert.equal(string.pack("<i4f", 6, 5.0), words:string())
   end)
 
-  it("to constant memory is a buffer too", function()
+  it("accepts a buffer for constant memory", function()
     local table_ = lze.buffer("int", {10, 20, 30})
     local x = lze.buffer("int", {2, 0, 1})
     mod.look_up(3, table_, x)
     assert.same({30, 10, 20}, x:read())
   end)
 
-  it("to 16-bit floats sees what the buffer holds", function()
+  it("reads the values of buffers of 16-bit floats", function()
     local values = {1, -2, 0.1, 65504, 2.0 ^ -24, 2.0 ^ -14, 1 / 3, -0.0,
                     math.huge, -math.huge}
     local out = lze.buffer("float", #values)
@@ -645,7 +645,7 @@ describe("a pointer argument", function()
     assert.same(b:read(), out:read())
   end)
 
-  it("is not a buffer of another scalar", function()
+  it("refuses a buffer of another scalar", function()
     local int, out = lze.buffer("int", 4), lze.buffer("int", 4)
     for _, type in ipairs {"float", "short", "long", "double", "char",
                            "float4", "half", "bfloat16", "ushort2"} do
@@ -664,7 +664,7 @@ describe("a pointer argument", function()
       end))
   end)
 
-  it("is not another value", function()
+  it("refuses other values", function()
     local out = lze.buffer("int", 1)
     local known = "kernel square: argument 1 (a): int* expected (a buffer, " ..
       "or nil), got "
@@ -679,7 +679,7 @@ describe("a pointer argument", function()
       expect.misuse(function() mod.square(1, out.pointer, out) end))
   end)
 
-  it("is not a closed buffer", function()
+  it("refuses a closed buffer", function()
     local x, out = lze.buffer("int", 1), lze.buffer("int", 1)
     local v = x:view(1, 1)
     x:close()
@@ -699,7 +699,7 @@ describe("a pointer argument", function()
     assert.equal(1, out[1])
   end)
 
-  it("to an empty buffer is one that nobody may follow", function()
+  it("accepts an empty buffer, whose address must not be used", function()
     local out = lze.buffer("int", {7})
     mod.is_null(1, out, lze.buffer("float", 0))
     assert.is_number(out[1])
@@ -707,9 +707,10 @@ describe("a pointer argument", function()
     assert.equal(0, out[1])
   end)
 
-  -- A driver that does not reach all memory of the host looks where an address
-  -- belongs: such a view begins where it is nobody's, or its neighbour's.
-  it("to an empty view is in its memory though the view begins behind it",
+  -- If a driver cannot access all host memory, it looks up the owner of an
+  -- address. An empty view at the end begins outside its memory, or in a
+  -- neighbour.
+  it("accepts an empty view that begins behind its memory",
     function()
       assert.equal("0\n", process.output([[
         local lze = require "lze"
@@ -740,7 +741,7 @@ describe("a local argument", function()
     assert.equal("local_bytes: 32", tostring(lze.local_bytes(32)))
   end)
 
-  it("wants a group, also where nothing is launched", function()
+  it("needs a group, even if nothing is launched", function()
     for _, call in ipairs {
       function() reversed(16, nil, 8) end,
       function() mod.reverse:group(16) end,
@@ -780,8 +781,9 @@ describe("a local argument", function()
   end)
 end)
 
--- Launch `k` over a range and check that each work-item ran exactly once, and
--- no other. `dims` has one to three sizes; `options` go into the table.
+-- Launches `k` over a range and checks that each work-item in it ran exactly
+-- once, and no other. `dims` has one to three sizes; `options` are added to the
+-- launch table.
 local function check_count(k, dims, options)
   local offset = options and options.offset or {}
   if type(offset) == "number" then offset = {offset} end
@@ -844,7 +846,7 @@ describe("a range", function()
     end
   end)
 
-  it("may be a number or a table of one", function()
+  it("may be a number or a table of one number", function()
     local seen = lze.buffer("int", 10)
     mod.count(7, seen, 7, 1)
     mod.count({3}, seen, 7, 1)
@@ -852,7 +854,7 @@ describe("a range", function()
     assert.same({3, 3, 2, 1, 1, 1, 1, 0, 0, 0}, seen:read())
   end)
 
-  it("is exact whatever group is given", function()
+  it("is exact with any given group", function()
     for _, case in ipairs {{1000, 64}, {1000, 1000}, {1000, 1}, {63, 64},
                            {1009, 256}} do
       local n, group = case[1], case[2]
@@ -895,7 +897,7 @@ describe("a range", function()
     end
   end)
 
-  it("may be empty, and then nothing runs", function()
+  it("may be empty; then nothing runs", function()
     local x = lze.buffer("int", {1, 2, 3})
     for _, range in ipairs {{0}, {0, 5}, {5, 0}, {5, 5, 0},
                             {0, group = 8}} do
@@ -972,7 +974,7 @@ describe("a range", function()
     assert.equal(0, x[1])
   end)
 
-  it("has a table that knows its keys", function()
+  it("refuses unknown keys in its table", function()
     local x = lze.buffer("int", 1)
     local known = " in a launch table (known: after, group, offset, policy, " ..
       "queue, signal, uses)"
@@ -985,7 +987,7 @@ describe("a range", function()
     assert.equal(0, x[1])
   end)
 
-  it("has a table that is only read and never kept", function()
+  it("reads its table, and neither changes nor keeps it", function()
     local x = lze.buffer("int", 8)
     local kept = setmetatable({}, {__mode = "k"})
     do
@@ -1007,8 +1009,8 @@ describe("a range", function()
   end)
 
   it("may be too large for a driver with groups of one", function()
-    -- 2^32 - 1 work-items in each of three dimensions: refused or cut, never
-    -- wrapped around.
+    -- 2^32 - 1 work-items in each of three dimensions: refused or cut, but
+    -- never wrapped around.
     local x = lze.buffer("int", 1)
     local ok, err = pcall(function()
       return mod.add:group(0xffffffff, 0xffffffff, 0xffffffff)
@@ -1018,8 +1020,8 @@ describe("a range", function()
   end)
 end)
 
-describe("a kernel that knows its group", function()
-  it("gets one that divides the range", function()
+describe("a kernel that reads its place in the group", function()
+  it("gets a group that divides the range", function()
     for _, n in ipairs {1, 2, 7, 61, 100, 1000, 1009, 4096, 10007, 65536} do
       local sizes = check_count(mod.count_groups, {n})
       local group, gy, gz, why = mod.count_groups:group(n)
@@ -1031,7 +1033,7 @@ describe("a kernel that knows its group", function()
     end
   end)
 
-  it("gets one in every dimension", function()
+  it("gets a group that divides every dimension", function()
     for _, dims in ipairs {{5}, {64, 3}, {17, 13, 7}, {12, 10, 6}} do
       local bad = check_count(mod.count_groups3, dims)
       assert.equal(0, bad[1])
@@ -1044,7 +1046,7 @@ describe("a kernel that knows its group", function()
       {offset = {1, 2, 3}})[1])
   end)
 
-  it("takes a given one that divides", function()
+  it("takes a given group that divides the range", function()
     local sizes = check_count(mod.count_groups, {100}, {group = 20})
     assert.equal(20, sizes[1])
     assert.equal(20, (mod.count_groups:group {100, group = 20}))
@@ -1052,7 +1054,7 @@ describe("a kernel that knows its group", function()
       check_count(mod.count_groups3, {12, 10, 6}, {group = {4, 5, 2}})[1])
   end)
 
-  it("refuses a given one that does not", function()
+  it("refuses a given group that does not divide the range", function()
     local x = lze.buffer("int", 100)
     local function call(launch)
       return expect.misuse(function() mod.count_groups(launch, x, x) end)
@@ -1072,7 +1074,7 @@ describe("a kernel that knows its group", function()
     assert.equal(("\0"):rep(400), x:string())
   end)
 
-  it("under every policy", function()
+  it("gets a group that divides the range under every policy", function()
     for _, policy in ipairs(policies) do
       for _, n in ipairs {1000, 1009} do
         check_count(mod.count_groups, {n}, {policy = policy})
@@ -1085,7 +1087,7 @@ end)
 describe("a required group", function()
   local out = lze.buffer("int", 24)
 
-  it("is taken", function()
+  it("is used", function()
     mod.eights(24, out)
     local expected = {}
     for i = 0, 23 do expected[i + 1] = i % 8 end
@@ -1094,7 +1096,7 @@ describe("a required group", function()
     mod.eights({16, group = 8}, out)
   end)
 
-  it("needs a range it divides", function()
+  it("must divide the range", function()
     assert.equal("kernel eights: the required group 8 does not divide the " ..
       "range 12, which it must because the kernel reads its place in the group",
       expect.misuse(function() mod.eights(12, out) end))
@@ -1103,7 +1105,7 @@ describe("a required group", function()
       expect.misuse(function() mod.eights:group(12) end))
   end)
 
-  it("is the only one", function()
+  it("cannot be replaced by another group", function()
     assert.equal("kernel eights: the given group 4 is not the 8x1x1 the " ..
       "kernel requires",
       expect.misuse(function() mod.eights({16, group = 4}, out) end))
@@ -1118,9 +1120,9 @@ describe("LZE_GROUP_POLICY", function()
     end)
     print(v)]]
 
-  it("switches the policy", function()
+  it("sets the policy", function()
     for _, policy in ipairs(policies) do
-      -- a kernel that nothing was launched with
+      -- A kernel that was never launched.
       local count = lze.load("kernels/spec.spv").count
       local group = count:group {1000, policy = policy}
       assert.equal(group .. "\n",
@@ -1128,7 +1130,7 @@ describe("LZE_GROUP_POLICY", function()
     end
   end)
 
-  it("is a known word", function()
+  it("must be a known policy", function()
     assert.equal("stdin:3: LZE_GROUP_POLICY: unknown policy 'best' (known: " ..
       "lze, driver, largest, tornado, tuned)\n",
       process.output(script, {env = {LZE_GROUP_POLICY = "best"}}))
@@ -1150,7 +1152,7 @@ describe("k:group", function()
     assert.equal(1, (mod.count:group(0)))
   end)
 
-  it("and k:prepare refuse what a launch would", function()
+  it("and k:prepare refuse the same values as a launch", function()
     local k, x = mod.add, lze.buffer("int", 64)
     local gone = k:launch(64, x, 1)
     gone:close()
@@ -1188,7 +1190,7 @@ describe("uses", function()
     end
   end)
 
-  it("counts as written, so that reading it waits", function()
+  it("counts as a write, so that reading the buffer waits", function()
     local target = lze.buffer("uint", 1 << 10)
     local address = lze.buffer("ulong", {target.pointer})
     local out = lze.buffer("int", 1)
@@ -1201,7 +1203,7 @@ describe("uses", function()
     assert.is_false(target:pending())
   end)
 
-  it("wants open buffers", function()
+  it("accepts open buffers only", function()
     local x = lze.buffer("int", 1)
     x:close()
     assert.equal("kernel nothing: uses: the buffer is closed",
@@ -1224,7 +1226,7 @@ describe("launches of one kernel", function()
     end
   end)
 
-  it("on one buffer run in the order of issue", function()
+  it("run in the order of issue on one buffer", function()
     local x = lze.buffer("int", {3})
     for i = 1, 20 do
       mod.add(1, x, i % 3 - 1)
@@ -1241,7 +1243,7 @@ describe("launches of one kernel", function()
 end)
 
 describe("a launch", function()
-  -- Bytes that f leaves for the collector in n calls.
+  -- Returns the bytes of garbage that `n` calls of `f` leave.
   local function garbage(n, f)
     f()
     collectgarbage()
@@ -1253,7 +1255,7 @@ describe("a launch", function()
     return (after - before) * 1024
   end
 
-  it("with a number for a range makes no garbage", function()
+  it("makes no garbage if the range is a number", function()
     local x = lze.buffer("int", 64)
     assert.equal(0, garbage(10000, function() mod.add(64, x, 1) end))
     local hoisted = {64}
@@ -1261,10 +1263,10 @@ describe("a launch", function()
     assert.equal(10001 + 101, x[1])
   end)
 
-  it("with an event makes one event and nothing else", function()
+  it("makes one event and no other garbage if an event is requested", function()
     local x = lze.buffer("int", 64)
     local kept
-    -- A userdata with one user value: its header, that, and two words.
+    -- A userdata with one user value: its header, that value and two words.
     local header = _VERSION == "Lua 5.4" and 40 or 48
     local each = garbage(1000, function() kept = mod.add:launch(64, x, 1) end)
     assert.equal(1000 * (header + 16 + 16), each)

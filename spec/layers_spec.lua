@@ -1,14 +1,14 @@
--- layers_spec.lua - scripts/check-layers fails on what it is there to find.
+-- layers_spec.lua - checks that scripts/check-layers fails when it should.
 -- SPDX-License-Identifier: MIT
 
 local process = require "spec.support.process"
 
 local here = assert(io.popen "pwd"):read "l"
 
--- Check folders of files that define and use functions: {["low/a"] = "b c"}
--- is a file with a function a that calls b and c.  The source of `gone` is
--- removed again.  The storeys are low, middle and high unless they are given;
--- `also` is done before them.
+-- Checks folders of files that define and use functions: {["low/a"] = "b c"} is
+-- a file with a function a that calls b and c. The source of `gone` is removed
+-- again. The default storeys are low, middle and high. `also` runs before the
+-- check.
 local function check(files, gone, storeys, also)
   local output, good
   process.with_directory(function(dir)
@@ -34,7 +34,7 @@ local function check(files, gone, storeys, also)
 end
 
 describe("scripts/check-layers", function()
-  it("lets a file use its own storey and those below", function()
+  it("lets a file use its own storey and the storeys below", function()
     assert.is_true(check {["low/a"] = "", ["low/b"] = "a",
       ["middle/c"] = "a b", ["high/d"] = "c a"})
   end)
@@ -45,7 +45,7 @@ describe("scripts/check-layers", function()
     assert.matches("low/a uses d of high/d, above it", output, 1, true)
   end)
 
-  it("lets three files use each other in a circle, and no more", function()
+  it("lets at most three files use each other in a circle", function()
     assert.is_true(check {["low/a"] = "b", ["low/b"] = "c", ["low/c"] = "a"})
     local good, output = check {["low/a"] = "b", ["low/b"] = "c",
       ["low/c"] = "d", ["low/d"] = "a", ["low/e"] = "a"}
@@ -57,14 +57,15 @@ describe("scripts/check-layers", function()
     assert.is_nil(output:find("low/e", 1, true))
   end)
 
-  it("looks at no object whose source has gone", function()
+  it("skips an object whose source was deleted", function()
     local files = {["low/a"] = "d", ["high/d"] = ""}
     assert.is_false((check(files)))
     assert.is_true((check({["low/a"] = "d", ["high/d"] = "",
       ["low/b"] = ""}, "low/a")))
   end)
 
-  it("knows the storeys of the driver, whose core does not use ext", function()
+  it("handles the storeys of the driver, whose core does not use ext",
+    function()
     assert.is_true(check({["driver/run/list"] = "", ["driver/ext/graph"] =
       "list", ["driver/ddi"] = "graph list"}, nil, ""))
     local good, output = check({["driver/run/list"] = "graph",
@@ -99,14 +100,14 @@ describe("scripts/check-layers", function()
       "echo '#include \"base/a.h\"' >>src/run/b.c")))
   end)
 
-  it("leaves no folder of C out", function()
+  it("checks every folder of C", function()
     local pipe = assert(io.popen(
       "sh scripts/check-layers ${LZE_TEST_BUILD:-build} 2>&1"))
     assert.is_nil(pipe:read "a":find("is not checked", 1, true))
     pipe:close()
   end)
 
-  it("fails where there is nothing to look at", function()
+  it("fails if there is nothing to check", function()
     assert.is_false((check {}))
   end)
 end)

@@ -1,5 +1,5 @@
--- lifetime_spec.lua - nothing is freed while the device may use it, whatever
--- a script drops, closes or collects; and nothing stays for ever.
+-- lifetime_spec.lua - checks that memory outlives the device's use of it,
+-- however a script drops, closes or collects objects, and that nothing leaks.
 -- SPDX-License-Identifier: MIT
 
 local expect = require "spec.support.expect"
@@ -12,8 +12,7 @@ local limit = 60
 -- Rounds of `spin` that take some tenths of a second for four work-items.
 local rounds = 25000000
 
--- What `spin` leaves at element i: to be computed once, by the device itself,
--- with nothing else going on.
+-- The results of `spin`, computed once on an otherwise idle device.
 local spun
 do
   local x = lze.buffer("uint", 4)
@@ -26,7 +25,8 @@ local function collect()
   collectgarbage()
 end
 
--- Allocations that would reuse memory freed too early, and spoil it.
+-- Makes allocations that would reuse and overwrite memory that was freed too
+-- early.
 local function churn(bytes)
   local t = {}
   for i = 1, 64 do
@@ -37,7 +37,7 @@ local function churn(bytes)
   for _, x in ipairs(t) do x:close() end
 end
 
-describe("dropped in flight", function()
+describe("when dropped in flight", function()
   it("buffers and kernels live until the work is done", function()
     local result = lze.buffer("uint", 4)
     do
@@ -89,8 +89,8 @@ describe("dropped in flight", function()
   end)
 end)
 
-describe("closed in flight", function()
-  it("a buffer is freed after the work", function()
+describe("an object closed in flight", function()
+  it("is freed after the work if it is a buffer", function()
     local result = lze.buffer("uint", 4)
     local x = lze.buffer("uint", 4)
     mod.spin(4, x, rounds)
@@ -101,7 +101,7 @@ describe("closed in flight", function()
     assert.equal("buffer: uint[4] (closed)", tostring(x))
   end)
 
-  it("a kernel and its module are", function()
+  it("is freed after the work if it is a kernel or a module", function()
     local m = lze.load "kernels/spec.spv"
     local result = lze.buffer("uint", 4)
     local k = m.spin
@@ -114,7 +114,7 @@ describe("closed in flight", function()
       expect.misuse(function() k(4, result, 1) end))
   end)
 
-  it("a queue is", function()
+  it("is freed after the work if it is a queue", function()
     local result = lze.buffer("uint", 4)
     local q = lze.queue()
     local ev = mod.spin:launch({4, queue = q}, result, rounds)
@@ -127,7 +127,7 @@ describe("closed in flight", function()
     assert.same(spun, result:read())
   end)
 
-  it("an event is, and lze.wait waits all the same", function()
+  it("does not stop lze.wait from waiting if it is an event", function()
     local result = lze.buffer("uint", 4)
     local ev = mod.spin:launch(4, result, rounds)
     ev:close()
@@ -138,7 +138,8 @@ describe("closed in flight", function()
 end)
 
 describe("closing", function()
-  it("a context closes everything of it, and lze starts anew", function()
+  it("a context closes all of its objects, and lze starts with a new one",
+    function()
     local out = process.output [[
       local lze = require "lze"
       local context = lze.device().context
@@ -180,7 +181,7 @@ true
 ]], out)
   end)
 
-  it("twice is once", function()
+  it("twice has the same effect as once", function()
     local q = lze.queue()
     local m = lze.load "kernels/spec.spv"
     local objects = {lze.buffer("int", 1), q, m, m.add, m.nothing:launch(1)}
@@ -195,7 +196,7 @@ true
     for _, o in ipairs(objects) do o:close() end
   end)
 
-  it("is what <close> does, also on an error", function()
+  it("happens at the end of <close> variables, even after an error", function()
     local kept = {}
     local ok, err = pcall(function()
       local m <close> = lze.load "kernels/spec.spv"
@@ -213,8 +214,8 @@ true
   end)
 end)
 
-describe("a script that goes wrong", function()
-  it("in the middle of arguments leaves everything usable", function()
+describe("a script with an error", function()
+  it("in the arguments leaves all objects usable", function()
     local x = lze.buffer("uint", 4)
     mod.spin(4, x, rounds)
     for _ = 1, 100 do
@@ -226,7 +227,7 @@ describe("a script that goes wrong", function()
     assert.same(spun, x:read())
   end)
 
-  it("in a coroutine that dies leaves its work to finish", function()
+  it("in a coroutine leaves its work to finish", function()
     local x = lze.buffer("uint", 4)
     local co = coroutine.wrap(function()
       local m = lze.load "kernels/spec.spv"
@@ -314,11 +315,10 @@ describe("the collector", function()
     assert.same({20, 20, 20, 20}, x:read())
   end)
 
-  -- A script with close_in, which makes a call for each n that it comes to,
-  -- with a collection at each allocation, in the n-th of which a finaliser
-  -- closes something.  `make` returns what is called, and what is closed.  It
-  -- prints what is raised for another reason, and what is left, and returns how
-  -- often that was closed.
+  -- A script with close_in. For n = 1, 2, ... it makes a call with a collection
+  -- at each allocation; in the n-th collection a finaliser closes an object.
+  -- `make` returns the call and the object. The script prints unexpected errors
+  -- and leaks, and returns how often the object was closed.
   local closing = [[
     local lze = require "lze"
     local mod = lze.load "kernels/spec.spv"
@@ -396,11 +396,11 @@ describe("the collector", function()
           end
         end
       end
-      print(closes >= 24)]]) -- once in each at least
+      print(closes >= 24)]]) -- at least once in each method
     assert.equal("true\n", out)
   end)
 
-  it("may close anywhere in a call what it is given", function()
+  it("may close any argument anywhere in a call", function()
     local out = process.output(closing .. [[
       local spirv = mod:spirv()
       local closes = 0
@@ -456,7 +456,7 @@ describe("the collector", function()
     assert.equal("true\n", out)
   end)
 
-  it("may close anywhere in a call images that it is given", function()
+  it("may close any image anywhere in a call", function()
     local out = process.output(closing .. [[
       local source = "kernel void k(read_only image2d_t m, sampler_t s, " ..
         "write_only image2d_t n) { int2 p = (int2)(get_global_id(0), 0);" ..
@@ -562,16 +562,16 @@ describe("the collector", function()
     assert.equal("true\n", out)
   end)
 
-  it("sees what the device holds", function()
-    -- 4 GiB in all, none of it kept by anything but the collector's leisure.
+  it("runs because of device memory", function()
+    -- 4 GiB in all, freed only when the collector runs.
     for _ = 1, 64 do lze.buffer("uchar", 64 << 20, {zero = false}) end
     collect()
     assert.equal(0, lze.buffer("int", 1)[1])
   end)
 end)
 
--- Run `round` 30,000 times, after `setup`, and expect the resident size not to
--- grow by more than so many MiB after the first third, in which caches and the
+-- Runs `round` 30,000 times after `setup`. Expects the resident size to grow by
+-- less than `mib` MiB after the first third, in which caches and the
 -- allocators' arenas fill.
 local function expect_flat(mib, setup, round)
   local out = process.output(([[
@@ -641,36 +641,37 @@ describe("a process that ends with work in flight", function()
     mod.spin({4, queue = q}, lze.buffer("uint", 4), 10000000)
     mod.add(4, x, 1) ]]
 
-  -- One ending may be lucky.
+  -- A single run may succeed by luck.
   local function ends(last, code, output)
     for _ = 1, 5 do
-      -- What os.exit leaves is not a leak to report (scripts/check-lifetime).
+      -- Memory that os.exit leaves behind is not a leak
+      -- (scripts/check-lifetime).
       local r = process.run(busy .. last, {env = {LZE_LEAKS = "/dev/null"}})
       assert.equal(("exit %d: %s"):format(code, output or ""),
         ("%s %d: %s"):format(r.how, r.code, r.output))
     end
   end
 
-  it("by running off its end is not killed", function()
+  it("is not killed at the end of its script", function()
     ends("", 0)
   end)
 
-  it("by os.exit(true, true) is not killed", function()
+  it("is not killed by os.exit(true, true)", function()
     ends("os.exit(true, true)", 0)
   end)
 
-  it("by os.exit without closing its state is not killed", function()
+  it("is not killed by os.exit without closing its state", function()
     ends("os.exit(true)", 0)
     ends("os.exit(7)", 7)
   end)
 
-  it("by an error is not killed", function()
+  it("is not killed by an error", function()
     local r = process.run(busy .. "error 'over'")
     assert.equal("exit 1", r.how .. " " .. r.code)
     assert.matches("over", r.output)
   end)
 
-  it("by os.exit while the first launch compiles is not killed", function()
+  it("is not killed by os.exit while the first launch compiles", function()
     process.with_directory(function(dir)
       for i = 1, 4 do
         local r = process.run(([[
@@ -687,8 +688,8 @@ describe("a process that ends with work in flight", function()
     end)
   end)
 
-  it("is held up by an endless kernel no longer than is said", function()
-    -- A second for the state, and the driver's three for the process.
+  it("waits for an endless kernel only as long as the limit", function()
+    -- One second for the state, and the driver's three for the process.
     local function now()
       local file <close> = assert(io.open "/proc/uptime")
       return file:read "n"
@@ -713,8 +714,8 @@ describe("a process that ends with work in flight", function()
     assert.is_true(took >= 1 and took < 6.5, took)
   end)
 
-  it("runs finalisers that use lze, or tells them it is closed", function()
-    -- Lua never finalises what is made while it closes a state; lze does.
+  it("runs finalisers that use lze, or reports a closed lze to them", function()
+    -- Lua does not finalise objects made while a state closes; lze does.
     local out = process.output([[
       local lze = require "lze"
       local x = lze.buffer("int", {1, 2, 3})
@@ -734,8 +735,8 @@ describe("a process that ends with work in flight", function()
     assert.matches("^young %a+\nyoung %a+\n$", out)
   end)
 
-  it("finalises what finalisers make meanwhile, of every kind", function()
-    -- LeakSanitizer looks whether all of it is gone.
+  it("finalises objects of every kind that finalisers make", function()
+    -- LeakSanitizer checks that all of them are freed.
     local out = process.output([[
       local lze = require "lze"
       local spirv = io.open("kernels/spec.spv", "rb"):read "a"
@@ -755,7 +756,7 @@ describe("a process that ends with work in flight", function()
     assert.equal("true\ttrue\t2\t13\n", out)
   end)
 
-  it("finalises what finalisers make, once, when it is garbage", function()
+  it("finalises an object made by a finaliser once it is garbage", function()
     local kept = {}
     do
       local object = setmetatable({}, {__gc = function()
@@ -774,7 +775,8 @@ describe("a process that ends with work in flight", function()
 end)
 
 describe("the default queue of a context", function()
-  it("stays as long as somebody holds it, and its context with it", function()
+  it("lives as long as a reference to it, and keeps its context alive",
+    function()
     lze.wait()
     collectgarbage() collectgarbage()
     local before = lze.stats().objects.context
@@ -787,7 +789,7 @@ describe("the default queue of a context", function()
     assert.equal(before + 1, lze.stats().objects.context)
     assert.equal("compute", kept.q.engine)
     assert.is_true(kept.q:barrier():wait(60))
-    -- So does one that lze.default was given.
+    -- A queue that was set with lze.default does so too.
     lze.default(kept.q)
     kept.q = nil
     collectgarbage()
@@ -804,7 +806,7 @@ describe("the default queue of a context", function()
     assert.equal(before, lze.stats().objects.context)
   end)
 
-  it("is closed with it", function()
+  it("is closed with the context", function()
     local _, old = lze.default()
     local ctx = lze.context(lze.device())
     local q = select(3, lze.default(ctx))
@@ -814,7 +816,7 @@ describe("the default queue of a context", function()
     assert.has_error(function() q:barrier() end)
   end)
 
-  it("outlives a script that drops all there is, work in flight", function()
+  it("outlives a script that drops all objects with work in flight", function()
     local _, old = lze.default()
     local spirv = lze.load "kernels/spec.spv":spirv()
     local ev
@@ -837,8 +839,8 @@ describe("the default queue of a context", function()
 end)
 
 describe("Ctrl-C", function()
-  -- lua5.4 sets a hook when the signal comes; a wait must let it run. It does
-  -- so once: a second signal kills.
+  -- lua5.4 sets a hook when the signal comes, and a wait must let the hook run.
+  -- lua5.4 does this once: a second signal kills the process.
   local test = process.hosted and pending or it -- only lua5.4 has the handler
   local script = [[
     local lze = require "lze"
@@ -887,7 +889,7 @@ describe("Ctrl-C", function()
     ["lze.tune"] = "lze.tune(mod.add, 1, x, 1)",
   } do
     test("interrupts the wait of " .. name, function()
-      -- Long work, not waited for: the process kills itself.
+      -- Long work that is not waited for: the process kills itself.
       local r = process.run(script:format(4000000000, wait,
         "os.execute('kill -KILL ' .. pid)"))
       assert.equal(broken .. "signal 9", r.output .. r.how .. " " .. r.code)

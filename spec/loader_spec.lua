@@ -1,5 +1,5 @@
--- loader_spec.lua - how the Level Zero loader is found, and what is said when
--- it is not.
+-- loader_spec.lua - the search for the Level Zero loader, and the error if it
+-- is not found.
 -- SPDX-License-Identifier: MIT
 
 local process = require "spec.support.process"
@@ -17,8 +17,8 @@ local first_use = [[
     end
   end]]
 
-describe("without a loader", function()
-  -- A directory that shadows it with a file that is not one.
+describe("lze without a loader", function()
+  -- Shadows the loader with a file that is not a library.
   local function run(script, contents)
     local out
     process.with_directory(function(dir)
@@ -28,7 +28,7 @@ describe("without a loader", function()
     return out
   end
 
-  it("require works, and the first use says in a line what to install",
+  it("can be required, and says at first use what to install",
     function()
       local version = require "lze"._VERSION
       local line = "libze_loader.so.1\tNOT_FOUND\tnil\tstdin:4\n" ..
@@ -39,7 +39,7 @@ describe("without a loader", function()
       assert.equal(version .. "\tnil\n" .. line .. line, run(first_use, ""))
     end)
 
-  it("every way in says the same", function()
+  it("raises the same error from every function that needs a driver", function()
     local out = run([[
       local lze = require "lze"
       local calls = {
@@ -57,15 +57,15 @@ describe("without a loader", function()
     assert.equal("true\n", out)
   end)
 
-  it("lze.info() shows that, because it is what one looks at then", function()
+  it("reports the problem in lze.info(), too", function()
     assert.matches("^lze %d[%d.]*\nproblem: libze_loader.so.1: NOT_FOUND: " ..
       "install the Level Zero loader %(Debian: apt install libze1%)\n",
       run([[io.write(require "lze".info())]], "nonsense"))
   end)
 end)
 
-describe("without a driver", function()
-  it("that initialises, the first use says so, again and again", function()
+describe("lze without a driver", function()
+  it("reports at every use that no driver initialised", function()
     local out = process.output(first_use,
       {env = {ZE_ENABLE_ALT_DRIVERS = "/proc/none/libze_nothing.so"}})
     local lines = {}
@@ -83,7 +83,7 @@ describe("without a driver", function()
     assert.equal(7, #lines)
   end)
 
-  it("an empty entry of the list does no harm", function()
+  it("accepts an empty entry in the list of drivers", function()
     for _, value in ipairs {",", "/proc/none/libze_nothing.so,"} do
       local r = process.run(first_use, {env = {ZE_ENABLE_ALT_DRIVERS = value}})
       assert.equal("exit 0", r.how .. " " .. r.code, r.output)
@@ -92,7 +92,7 @@ describe("without a driver", function()
 end)
 
 describe("LZE_SOFTWARE", function()
-  it("=0 keeps the software driver out", function()
+  it("excludes the software driver if it is 0", function()
     local out = process.output([[
       local lze = require "lze"
       local ok, found = pcall(lze.devices)
@@ -106,7 +106,7 @@ describe("LZE_SOFTWARE", function()
     assert.equal("end\n", out)
   end)
 
-  it("set to anything else leaves it in", function()
+  it("keeps the software driver if it is 1 or empty", function()
     local count = #require "lze".devices()
     for _, value in ipairs {"1", ""} do
       assert.equal(count .. "\n", process.output(
@@ -116,7 +116,7 @@ describe("LZE_SOFTWARE", function()
 end)
 
 describe("a variable of the whole process", function()
-  it("that has another value is an error", function()
+  it("must have a known value", function()
     for name, known in pairs {LZE_SOFTWARE = "0 or 1", LZE_CACHE = "off or on"}
     do
       assert.equal(("stdin:1: %s=no: %s expected\n"):format(name, known),
@@ -127,7 +127,8 @@ describe("a variable of the whole process", function()
 end)
 
 describe("the environment", function()
-  it("is as it was after first use, but for what PoCL 7 needs", function()
+  it("is unchanged after first use, except for variables that PoCL 7 needs",
+    function()
     local out = process.output [[
       local function environment()
         local pipe = io.popen("env | grep -v -e POCL_PREGION_ " ..
@@ -143,14 +144,14 @@ describe("the environment", function()
     assert.equal("nil\ttrue\n", out)
   end)
 
-  it("with the variable of drivers set to nothing is one without it",
+  it("may have an empty variable of drivers, which has no effect",
     function()
       assert.equal(#require "lze".devices() .. "\t\n", process.output(
         "print(#require 'lze'.devices(), os.getenv 'ZE_ENABLE_ALT_DRIVERS')",
         {env = {ZE_ENABLE_ALT_DRIVERS = ""}}))
     end)
 
-  it("keeps a choice of drivers that was made", function()
+  it("keeps the user's choice of drivers", function()
     local path = assert(package.searchpath("lze", package.cpath))
       :gsub("lze%.so$", "libze_opencl.so")
     local out = process.output([[

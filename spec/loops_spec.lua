@@ -1,4 +1,4 @@
--- loops_spec.lua - which loops of a kernel are known to be short.
+-- loops_spec.lua - detection of short loops in kernels.
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
@@ -33,7 +33,7 @@ OpEntryPoint Kernel %k "k"
 %j = OpVariable %vp Function
 ]]
 
--- Whether a kernel of that body has loops, and long ones.
+-- Returns two booleans: the kernel with this body has loops, and long loops.
 local function loops(body)
   local has = {}
   local kernel = lze.spirv.reflect(lze.spirv.assemble(HEAD .. body ..
@@ -42,8 +42,8 @@ local function loops(body)
   return has.loops or false, has["long loops"] or false
 end
 
--- A loop that looks before each round, its counter in a variable: names in
--- braces are replaced.
+-- Returns a loop that tests before each round, with its counter in a variable.
+-- Names in braces are replaced.
 local function before(values)
   local text = [[
 OpStore %{i} {first}
@@ -69,7 +69,7 @@ OpBranch %head{i}
   return text
 end
 
--- One that looks behind each round, its counter a phi.
+-- Returns a loop that tests after each round, with a phi as its counter.
 local function behind(first, sum, compare, to)
   return ([[
 OpBranch %%head
@@ -91,11 +91,11 @@ local function assert_long(text)
 end
 
 describe("loops of a kernel", function()
-  it("are none", function()
+  it("are not reported for a kernel without loops", function()
     assert.same({false, false}, {loops ""})
   end)
 
-  it("are short between constants that are near", function()
+  it("are short between constants that are near each other", function()
     assert_short(before())
     assert_short(before {first = "%m2", operands = "%a{i} %c2"})
     assert_short(before {operands = "%a{i} %c15"})
@@ -114,7 +114,7 @@ describe("loops of a kernel", function()
         "%%wi = OpUConvert %%ulong %%ai\n%0"))
   end)
 
-  it("are long where they are not, or nobody knows", function()
+  it("are long between distant or unknown bounds", function()
     assert_long(before {operands = "%a{i} %c17"})
     assert_long(before {operands = "%a{i} %n"})
     assert_long(before {first = "%n"})
@@ -143,7 +143,8 @@ describe("loops of a kernel", function()
       "OpULessThan %bool %p %c6"))
   end)
 
-  it("multiply inside each other, and do not behind each other", function()
+  it("multiply if they are nested, but not if they follow each other",
+    function()
     local three = {i = "j", operands = "%a{i} %c3"}
     assert_short(before {operands = "%a{i} %c3", body = before(three)})
     assert_long(before {body = before(three)})
@@ -159,7 +160,7 @@ describe("loops of a kernel", function()
     assert_short(before {body = table.concat(body, "", 1, 200)})
   end)
 
-  it("are of Lua, too", function()
+  it("are recognised in Lua kernels, too", function()
     local function long(f)
       local k <close> = lze.kernel(f)
       local has = {}

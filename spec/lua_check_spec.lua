@@ -7,7 +7,7 @@ local math, w = math, lze.work
 
 local function floats(...) return lze.buffer("float", {...}) end
 
--- The findings of a check without their files and lines.
+-- Returns the findings of a check without their files and lines.
 local function found(report)
   local list = {}
   for i, f in ipairs(report.findings) do
@@ -18,7 +18,7 @@ local function found(report)
 end
 
 describe("k:check", function()
-  it("names a buffer that is closed", function()
+  it("names a closed buffer", function()
     local held, x = lze.buffer("int", 1), lze.buffer("int", 1)
     local k = lze.kernel(function(i, x) x[i] = held[i] end, {name = "k"})
     k(1, x)
@@ -33,14 +33,14 @@ describe("k:check", function()
     assert.matches("kernel k: x: the buffer is closed", err)
   end)
 
-  it("takes no error for a finding by its words", function()
+  it("passes on an error whose text looks like a finding", function()
     local k = lze.kernel(function(i, x) x[i] = x[i] + 1 end, {name = "k"})
     local x = lze.buffer("int", 4)
     local pcall, sethook = pcall, debug.sethook -- busted looks up globals
     local n, raised = 0, 0
     local ok, r
     k:check(4, x)
-    repeat                                  -- a hook ends it, later each time
+    repeat                                  -- a hook stops it, later each time
       n = n + 1
       local calls = 0
       sethook(function()
@@ -52,7 +52,7 @@ describe("k:check", function()
       end, "", 50)
       ok, r = pcall(function()
         local report = k:check(4, x)
-        n = -n                              -- none from here on
+        n = -n                              -- no hook from here on
         return report
       end)
       sethook()
@@ -79,7 +79,8 @@ describe("k:check", function()
       assert.same({10, 20, 30}, y:read())
     end)
 
-  it("finds indices outside, with the element and the work-item", function()
+  it("finds out-of-range indices, and names the element and the work-item",
+    function()
     local blur = lze.kernel(function(i, src, dst)
       dst[i] = (src[i - 1] + src[i] + src[i + 1]) / 3
     end, {name = "blur"})
@@ -88,7 +89,7 @@ describe("k:check", function()
     assert.same({"kernel blur: src[0] is outside 1..3 (work-item 1)",
       "kernel blur: src[4] is outside 1..3 (work-item 3)"}, found(r))
     assert.equal(2 + 1, select(2, tostring(r):gsub("\n", "\n")) + 1)
-    -- A write outside, and one of nothing.
+    -- A write out of range, and a write of a missing element.
     local far = lze.kernel(function(i, z) z[i + 1] = i end, {name = "far"})
     assert.same({"kernel far: z[4] is outside 1..3 (work-item 3)"},
       found(far:check(3, y)))
@@ -96,7 +97,8 @@ describe("k:check", function()
       {name = "shift"})
     assert.same({"kernel shift: v[4] is outside 1..3 (work-item 3)"},
       found(shift:check(3, y, x)))
-    -- Once a line and side, of the first work-item, with the index that began.
+    -- One finding for each line and side, for the first work-item, with the
+    -- index that was wrong first.
     assert.same({"kernel blur: src[0] is outside 1..3 (work-item 1)",
       "kernel blur: src[4] is outside 1..3 (work-item 3)"},
       found(blur:check(9, x, lze.buffer("float", 9))))
@@ -104,7 +106,7 @@ describe("k:check", function()
       {name = "chain"})
     assert.same({"kernel chain: v[4] is outside 1..3 (work-item 3)"},
       found(chain:check(3, y, lze.buffer("int", {1, 2, 3}))))
-    -- Lua compares nil, and leaves what is not used.
+    -- Lua accepts a missing element in a comparison, or unused.
     for name, f in pairs {
       equal = function(i, z, v) z[i] = v[i + 1] == 5 and 1 or 2 end,
       unused = function(i, z, v) local _ = v[i + 1] z[i] = 1 end,
@@ -116,7 +118,7 @@ describe("k:check", function()
         "%(work%-item %d%)$",
         found(lze.kernel(f, {name = name}):check(3, y, x))[1])
     end
-    -- What asks first is not a mistake.
+    -- A test for a missing element is not a mistake.
     local ask = lze.kernel(function(i, src, dst)
       dst[i] = (src[i - 1] or 0) + (src[i + 1] == nil and 5 or 7)
     end)
@@ -146,7 +148,7 @@ describe("k:check", function()
     assert.same({0, 0, 0, 0}, out:read())
   end)
 
-  it("finds races and cells that are read before they are written", function()
+  it("finds races, and cells that are read before they are written", function()
     local x, out = lze.buffer("float", 256), lze.buffer("float", 4)
     local list = found(sums(false):check({256, group = 64}, x, out))
     assert.equal("kernel sum: local array[33] is read before it is "
@@ -156,14 +158,14 @@ describe("k:check", function()
     local one = lze.kernel(function(i, z) z[1] = i end, {name = "one"})
     assert.same({"kernel one: race: z[1] is used by work-items 1 and 2, "
       .. "one writes, and no barrier is between"}, found(one:check(2, out)))
-    -- The same value from all is not a race; nor are atomics.
+    -- Equal values from all work-items are not a race, nor are atomics.
     local same = lze.kernel(function(z) z[1] = 3 end)
     assert.is_true(same:check(8, out).ok)
     local h = lze.buffer("uint", 4)
     local count = lze.kernel(function(i, h) w.atomic_add(h, i % 4 + 1, 1) end)
     assert.is_true(count:check(100, h).ok)
     assert.same({0, 0, 0, 0}, h:read())
-    -- Between groups there is no barrier.
+    -- Groups have no barrier between them.
     local other = lze.kernel(function(z)
       local g = w.group_id()
       z[g] = g
@@ -174,7 +176,7 @@ describe("k:check", function()
       found(other:check({8, group = 2}, out))[1])
   end)
 
-  it("finds races of atomics with other uses", function()
+  it("finds races between atomics and other uses", function()
     local x, out = lze.buffer("int", 2), lze.buffer("int", 64)
     local function race(range, f)
       local list = found(lze.kernel(f, {name = "k"}):check(range, x, out))
@@ -182,7 +184,7 @@ describe("k:check", function()
         :gsub(" is used by work%-items", ":")
         :gsub(", one writes, and no barrier is between", ""))
     end
-    -- An atomic of one's own hides no other use, before it or behind it.
+    -- A work-item's own atomic does not hide another use before or after it.
     assert.equal("x[1]: 1 and 2", race({2, group = 1}, function(i, x, out)
       if i == 1 then x[1] = 5 end
       out[i] = w.atomic_add(x, 1, 1)
@@ -202,14 +204,14 @@ describe("k:check", function()
       if i < 3 then w.atomic_add(x, 1, 1) end
       if i > 1 then out[i] = x[i == 2 and 2 or 1] end
     end))
-    -- Of three groups the first one is remembered.
+    -- The first of three groups is remembered.
     assert.equal("x[1]: 1 and 4", race({6, group = 2}, function(i, x, out)
       local l = w.local_id()
       if l == 1 and i < 5 then w.atomic_max(x, 1, 0) end
       w.barrier()
       if i == 4 then out[4] = x[1] end
     end))
-    -- One's own are none, nor are those before a barrier.
+    -- A work-item's own uses are not races, nor are uses before a barrier.
     assert.equal("", race(64, function(i, x, out)
       w.atomic_add(out, i, 1)
       out[i] = out[i] + 1
@@ -227,7 +229,7 @@ describe("k:check", function()
     end))
   end)
 
-  it("takes what was read before a barrier for no race", function()
+  it("does not report a read before a barrier as a race", function()
     -- Each cell is read by its neighbour, then by its own work-item.
     local scan = lze.kernel(function(i, x)
       local t, l = w.local_array("int", 8), w.local_id()
@@ -258,7 +260,7 @@ describe("k:check", function()
       found(early:check({4, group = 4}, x))[1])
   end)
 
-  it("knows what depends on the order of atomics", function()
+  it("does not report results that depend on the order of atomics", function()
     local n, out = lze.buffer("int", 1), lze.buffer("int", 64)
     local k = lze.kernel(function(i, n, out)
       out[w.atomic_add(n, 1, 1) + 1] = i
@@ -266,7 +268,7 @@ describe("k:check", function()
     assert.same({}, found(k:check(64, n, out)))
   end)
 
-  it("finds barriers that not all reach", function()
+  it("finds barriers that not all work-items reach", function()
     local k = lze.kernel(function(z)
       if w.local_id() > 3 then
         w.barrier()
@@ -290,7 +292,7 @@ describe("k:check", function()
       .. "wait at .*:%d+$", list[1])
   end)
 
-  it("tells barriers apart that are reached by different calls", function()
+  it("distinguishes barriers that are reached by different calls", function()
     local function sync() w.barrier() end
     local function deep(n) sync() return n end
     local function wrong(f)
@@ -325,7 +327,7 @@ describe("k:check", function()
     end))
   end)
 
-  it("finds division of integers by zero and reals that are not whole",
+  it("finds integer divisions by zero, and reals that are not whole",
     function()
       local z = lze.buffer("int", {1, 0, 2})
       local k = lze.kernel(function(i, z) z[i] = 7 // z[i] end, {name = "div"})
@@ -353,7 +355,8 @@ describe("k:check", function()
     end
   end)
 
-  it("finds atomics outside, where they are, and steps of zero", function()
+  it("finds out-of-range atomics with their lines, and steps of zero",
+    function()
     local h = lze.buffer("int", {1, 0, 2})
     local k = lze.kernel(function(i, h) w.atomic_add(h, i + 1, 1) end,
       {name = "count"})
@@ -367,7 +370,7 @@ describe("k:check", function()
       found(k:check(3, h)))
   end)
 
-  it("finds integers that wrap in their elements", function()
+  it("finds integers that do not fit their elements", function()
     local x = lze.buffer("uchar", 3)
     local k = lze.kernel(function(i, x) x[i] = 100 * i end, {name = "wide"})
     assert.same({"kernel wide: x[3] = 300 does not fit uchar (work-item 3)"},
@@ -392,7 +395,7 @@ describe("k:check", function()
       "(work-item 1)"}, found(k:check(3, x)))
   end)
 
-  it("finds reals that are infinite in their elements", function()
+  it("finds finite reals that become infinite in their elements", function()
     local k = lze.kernel(function(i, x, v, n) x[i] = v[i] * n end,
       {name = "large"})
     for _, t in ipairs {{"half", 65519.9, 65520.0}, {"float", 3.4e38, 1e39},
@@ -410,7 +413,7 @@ describe("k:check", function()
       select(2, pcall(given.check, given, 1, floats(0), 1e300)))
   end)
 
-  it("compares what is captured, and puts it back", function()
+  it("compares captured buffers, and restores them", function()
     local real = lze.device().fp64 and "double" or "float"
     local box = {x = lze.buffer(real, {1, 2, 3}), by = 3}
     local k = lze.kernel(function(i) box.x[i] = box.x[i] ^ 2 * box.by end)
@@ -423,13 +426,13 @@ describe("k:check", function()
       found(k:check(3, floats(0, 0, 0))))
   end)
 
-  it("has nil for what is captured and nil", function()
+  it("accepts captured variables that are nil", function()
     local none = nil
     local k = lze.kernel(function(i, x) x[i] = none == nil and 2 or 3 end)
     assert.same({}, found(k:check(2, lze.buffer("int", 2))))
   end)
 
-  it("says how far the run as asked is from double", function()
+  it("reports the difference between the requested run and double", function()
     local x = lze.buffer("float", 100)
     local r = lze.kernel(function(i, x) x[i] = math.sin(i) / 3 + i ^ 1.5 end)
       :check(100, x)
@@ -439,7 +442,7 @@ describe("k:check", function()
     assert.matches("worst relative error of the run as asked: ", tostring(r))
   end)
 
-  it("takes views that overlap, ranges of three dimensions and offsets",
+  it("accepts overlapping views, ranges of three dimensions and offsets",
     function()
       local x = lze.buffer("int", 20)
       local k = lze.kernel(function(i, a, b) a[i] = i; b[i + 8] = -i end)
@@ -455,7 +458,7 @@ describe("k:check", function()
         found(cube:check({2, 3, 4}, z))[1])
     end)
 
-  it("refuses what a launch would refuse", function()
+  it("refuses invalid launches", function()
     local k = lze.kernel(function(i, x) x[i] = i end, {name = "k"})
     for _, f in ipairs {function() k:check() end, function() k:check(3, {}) end,
       function() k:check("x", floats(1)) end,
@@ -469,7 +472,7 @@ describe("k:check", function()
     assert.matches("only a work%-item can ask that", err)
   end)
 
-  it("leaves work-items when the program interrupts it", function()
+  it("ends its work-items when the program interrupts it", function()
     local output = process.output([[
       local lze = require "lze"
       local k = lze.kernel(function(x) for i = 1, 1 << 40 do x[1] = i end end)
@@ -485,7 +488,7 @@ describe("k:check", function()
 end)
 
 describe("misuse of k:check", function()
-  it("is about the script's line", function()
+  it("is reported at the script's line", function()
     local k = lze.kernel(function(i, x) x[i] = 1 end, {name = "one"})
     local x = lze.buffer("int", 4)
     for _, case in ipairs {
@@ -519,7 +522,7 @@ describe("LZE_CHECK=lua", function()
       print(table.unpack(y:read()))]], {env = {LZE_CHECK = "lua"}})))
   end)
 
-  it("leaves what has no memory yet", function()
+  it("skips launches whose buffers have no memory yet", function()
     assert.equal("3 4 5\n3 4 5\nfalse\tx[4] is outside 1..3 (work-item 3)\n",
       (process.output([[
       local lze = require "lze"

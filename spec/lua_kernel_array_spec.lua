@@ -12,8 +12,8 @@ local function said(f, ...)
   return tostring(err)
 end
 
--- A kernel and the same function on the host, work-item by work-item, give
--- the same.
+-- Checks that a kernel gives the same result as its function on the host,
+-- called for each work-item.
 local function same(f, range, make)
   local device, host = make(), make()
   lze.kernel(f)(range, table.unpack(device))
@@ -31,7 +31,7 @@ local function same(f, range, make)
 end
 
 describe("an array in a Lua kernel", function()
-  it("is indexed by as many numbers as it has dimensions", function()
+  it("needs as many indices as it has dimensions", function()
     local a, b = A("float", {{1, 2, 3}, {4, 5, 6}}), A.zeros({3, 2})
     lze.kernel(function(i, j, a, b) b[{j, i}] = 10 * a[{i, j}] end)({2, 3}, a,
       b)
@@ -47,7 +47,7 @@ describe("an array in a Lua kernel", function()
     assert.same({4, 5, 3}, x:table())
   end)
 
-  it("means what it means on the host", function()
+  it("gives the same results as on the host", function()
     local function make()
       local real = lze.device().fp64 and "double" or "float"
       return {A(real, {{1, 2, 3}, {4, 5, 6}}),
@@ -69,7 +69,7 @@ describe("an array in a Lua kernel", function()
       all[3] = A.zeros({3, 2, 3})
       return all
     end)
-    -- A function that gives two results, and values across branches.
+    -- A function with two results, and values across branches.
     local function swap(i, j) return j, i end
     same(function(i, j, a, b)
       b[{swap(j, i)}] = i == 1 and j > 2 and 5 or i
@@ -87,7 +87,7 @@ describe("an array in a Lua kernel", function()
     assert.matches("1 variant", tostring(k))
   end)
 
-  it("gives d for `a[{i, j}] or d` outside", function()
+  it("returns d for `a[{i, j}] or d` outside its bounds", function()
     local a, b = A.ones({2, 2}), A.zeros({2, 2})
     lze.kernel(function(i, j, a, b)
       local s = 0
@@ -95,7 +95,7 @@ describe("an array in a Lua kernel", function()
       if a[{i + 1, j}] == nil then s = s + 100 end
       b[{i, j}] = s
     end)({2, 2}, a, b)
-    -- Index 0 and those behind the end are outside.
+    -- Index 0 and indices beyond the end are outside.
     assert.same({{12, 30}, {112, 130}}, b:table())
   end)
 
@@ -113,7 +113,7 @@ describe("an array in a Lua kernel", function()
       said(k, {3, 2}))
   end)
 
-  it("is one in k:check", function()
+  it("is supported by k:check", function()
     local a, b = A("float", {{1, 2}, {3, 4}}), A.zeros({2, 2})
     local k = lze.kernel(function(i, j, a, b)
       b[{i, j}] = a[{i, -j}] + #a + (a[{i + 1, j}] or 1)
@@ -131,7 +131,8 @@ describe("an array in a Lua kernel", function()
     assert.same({{0, 0}, {0, 0}}, captured:table())
   end)
 
-  it("is refused where a buffer is needed, and the other way round", function()
+  it("is refused in place of a buffer, and a buffer in place of an array",
+    function()
     local a, b = A.zeros({2, 3}), A.zeros({2, 3})
     local k = lze.kernel(function(i, j, a, b) b[{i, j}] = a[{i, j}] end)
     k({2, 3}, a, b)
@@ -145,7 +146,8 @@ describe("an array in a Lua kernel", function()
     assert.matches("argument 1 %(a%).-not contiguous", said(k, {3, 2}, a:t(),
       b))
     k({2, 3}, a, b)
-    -- A signature's pointer is what the function makes of it.
+    -- The use in the function determines whether a signature's pointer is an
+    -- array.
     local s = lze.kernel(function(i, j, a, x) a[{i, j}] = x[1] end,
       "float *a, const float *x")
     s({2, 3}, a, lze.buffer("float", {7}))
@@ -156,7 +158,7 @@ describe("an array in a Lua kernel", function()
       .. "one of 2", said(s, {2, 3}, a, b))
   end)
 
-  it("is the only thing for which a table stands in a kernel", function()
+  it("is the only object that a kernel may index with a table", function()
     local refused = "a table is made here; kernels have none"
     local a, x = A.zeros({2, 3}), lze.buffer("float", 3)
     for _, f in ipairs {
@@ -202,7 +204,7 @@ describe("an array in a Lua kernel", function()
     assert.same({{15, 18, 21}, {4, 5, 6}}, sum:table())
   end)
 
-  it("is tuned, and goes to atomics as a buffer does", function()
+  it("can be tuned, and works in atomics like a buffer", function()
     local a, b = A.ones({2, 3}), A.zeros({2, 3})
     local k = lze.kernel(function(i, j, a, b) b[{i, j}] = a[{i, j}] end)
     assert.equal("table", type(lze.tune(k, {2, 3}, a, b)))

@@ -25,7 +25,7 @@ describe("option bounds of a Lua kernel", function()
     assert.equal("spec/lua_kernel_bounds_spec.lua:" .. at
       .. ": kernel k: src[0] is outside 1..3 (work-item 1)",
       said(k, 3, src, dst):gsub("^%./", ""))
-    -- What is outside is 0, and is not written.
+    -- An element outside reads as 0, and is not written.
     assert.same({1, 3, 5}, dst:read())
     k({2, offset = 1}, src, dst)
     local q <close> = lze.queue()
@@ -35,7 +35,7 @@ describe("option bounds of a Lua kernel", function()
     assert.is_true(k:launch({1, offset = 1}, src, dst):done())
   end)
 
-  it("looks at writes, atomics, captures, arrays and those of lze.work",
+  it("checks writes, atomics, captures, arrays and arrays of lze.work",
     function()
       local cap, a = lze.buffer("int", 3), A.zeros({2, 3})
       local x = lze.buffer("int", 8)
@@ -67,7 +67,7 @@ describe("option bounds of a Lua kernel", function()
       assert.matches("outside {2, 3} %(work%-item [12], 4%)", two)
     end)
 
-  it("finds division of integers by zero", function()
+  it("finds integer divisions by zero", function()
     local x = lze.buffer("int", {4, 4, 4})
     for _, f in ipairs {
       function(i, x) x[i] = x[i] // (i - 3) end,
@@ -94,7 +94,7 @@ describe("option bounds of a Lua kernel", function()
     end
   end)
 
-  it("finds reals that are not whole where Lua needs an integer", function()
+  it("finds reals that are not whole if Lua needs an integer", function()
     local x, y = lze.buffer("int", 3), lze.buffer("float", {1, -2, 2.5})
     for _, f in ipairs {
       function(i, x, y) x[i] = y[i] | 0 end,
@@ -112,7 +112,7 @@ describe("option bounds of a Lua kernel", function()
         assert.equal(one[i], x[i])
       end
     end
-    -- Whole, and no integer all the same.
+    -- Whole, but too large for an integer.
     local long, beyond = lze.buffer("long", 3), lze.buffer("float", {1, -1, 0})
     y:write {0x1p62, -0x1p63, 0x1p63}
     for _, f in ipairs {
@@ -128,7 +128,7 @@ describe("option bounds of a Lua kernel", function()
       3, x, beyond))
   end)
 
-  it("finds loops whose step is zero", function()
+  it("finds loops with a step of zero", function()
     local x = lze.buffer("int", 3)
     for _, f in ipairs {
       function(i, x) for n = 1, 3, i - 2 do x[i] = n end end,
@@ -140,7 +140,7 @@ describe("option bounds of a Lua kernel", function()
     end
   end)
 
-  it("finds integers that wrap in their elements", function()
+  it("finds integers that do not fit their elements", function()
     local x, a = lze.buffer("uchar", 3), A.zeros({2, 2}, {type = "short"})
     assert.matches("kernel k: x%[3%] = %-1 does not fit uchar "
       .. "%(work%-item 3%)", said(checked(function(i, x)
@@ -155,7 +155,8 @@ describe("option bounds of a Lua kernel", function()
     assert.equal(-32768, a[{1, 1}])
   end)
 
-  it("finds integers that wrap in what atomics store", function()
+  it("finds stored results of atomics that do not fit their elements",
+    function()
     local m = math.mininteger
     local stored = {add = 1 << 32, sub = -1 << 33, ["and"] = m, ["or"] = -2,
       xor = -1, min = -1, max = 1 << 32, exchange = 1 << 32}
@@ -170,7 +171,7 @@ describe("option bounds of a Lua kernel", function()
         .. "%(work%-item 2%)", said(k, 3, x, value), name)
       k(3, x, 2)
     end
-    -- What is stored matters, not what it is made of.
+    -- The stored value must fit, not the operand.
     local u = lze.buffer("uint", {5, 5, 5, 5})
     checked(function(_, u)
       w.atomic_add(u, 1, -5)
@@ -189,7 +190,7 @@ describe("option bounds of a Lua kernel", function()
     end
   end)
 
-  it("does not stand in the way of barriers and of what is inside", function()
+  it("allows barriers and accesses within bounds", function()
     local x = lze.buffer("int", 64)
     checked(function(i, x)
       local t, l = w.local_array("int", 16), w.local_id()
@@ -205,7 +206,7 @@ describe("option bounds of a Lua kernel", function()
     end
   end)
 
-  it("is part of the kernel's launches only", function()
+  it("applies to launches of the kernel only", function()
     local x = lze.buffer("int", 4)
     local k = checked(function(i, x) x[i] = x[i] + 1 end)
     k(4, x)
@@ -219,7 +220,7 @@ describe("option bounds of a Lua kernel", function()
       function() end, {bounds = 1}))
   end)
 
-  it("is on with LZE_CHECK=1", function()
+  it("is enabled by LZE_CHECK=1", function()
     local out = process.output([[
       local lze = require "lze"
       local x = lze.buffer("int", 4)
@@ -228,7 +229,7 @@ describe("option bounds of a Lua kernel", function()
       print(x[4], pcall(k, 1, x, 5))]], {env = {LZE_CHECK = "1"}})
     assert.matches("^1\tfalse\t.*kernel k: x%[5%] is outside 1%.%.4 "
       .. "%(work%-item 1%)", out)
-    -- Of kernels that were made before anything else, too.
+    -- Also for kernels that are made before any other use of lze.
     out = process.output([[
       local lze = require "lze"
       local none = lze.kernel(function(i)

@@ -1,7 +1,7 @@
 -- lua_kernel_spec.lua - kernels made of Lua functions, as objects.
 -- SPDX-License-Identifier: MIT
 --
--- What the compiler makes of a function is spec/compiler's.
+-- The specs of the compiler are in spec/compiler.
 
 local lze = require "lze"
 local process = require "spec.support.process"
@@ -10,7 +10,7 @@ local math = math
 
 local function floats(...) return lze.buffer("float", {...}) end
 
--- What an error says, without its position.
+-- Returns the error message of a call, which must fail.
 local function said(f, ...)
   local ok, err = pcall(f, ...)
   assert.is_false(ok)
@@ -33,7 +33,7 @@ describe("lze.kernel", function()
     assert.equal("kernel", lze.type(k))
   end)
 
-  it("looks at each launch's buffers, wherever they are in memory", function()
+  it("uses the buffers of each launch, wherever they are in memory", function()
     local a = 0.0
     local k = lze.kernel(function(i, x, y) y[i] = a * x[i] + y[i] end)
     local y = lze.buffer(lze.device().fp64 and "double" or "float", 3)
@@ -51,12 +51,12 @@ describe("lze.kernel", function()
     end
     for n = 1, 40 do
       round(n)
-      collectgarbage() -- then the next buffer mostly stands where this stood
+      collectgarbage() -- the next buffer often gets the same address
       collectgarbage()
     end
   end)
 
-  it("looks at what is captured at each launch", function()
+  it("reads captured values at each launch", function()
     local a, x, y = 2, floats(1, 2), floats(0, 0)
     local k = lze.kernel(function(i, x, y) y[i] = a * x[i] + #x end)
     local function runs(value)
@@ -81,7 +81,7 @@ describe("lze.kernel", function()
     assert.matches("is closed", said(k, 3, x, y))
   end)
 
-  it("finds elements with integers of 32 bits", function()
+  it("computes element addresses with integers of 32 bits", function()
     local x, y = floats(1, 2, 3, 4), floats(0, 0, 0, 0)
     local k = lze.kernel(function(i, x, y, n)
       y[i] = (x[i - 1] or 10) + (x[i + n] or 20) + x[5 - i]
@@ -91,14 +91,14 @@ describe("lze.kernel", function()
       y:read())
     k(4, x, y, 0x7ffffffe)
     assert.same({34.0, 24.0, 24.0, 24.0}, y:read())
-    -- A row of elements stays one for the driver.
+    -- The driver can still vectorise accesses to consecutive elements.
     local sums = lze.kernel(function(i, x, y) y[i] = x[i] + y[i] end,
       {int = "int"})
     local text = lze.spirv.disassemble(sums:spirv "const float *x, float *y")
     assert.is_nil(text:find("OpISub %ulong", 1, true))
   end)
 
-  it("takes constants of 32 bits modulo 2^32, and no larger ones", function()
+  it("takes 32-bit constants modulo 2^32, and refuses larger ones", function()
     if not lze.device().fp64 then return pending "the device has no double" end
     local y = lze.buffer("double", 3)
     lze.kernel(function(_, y)
@@ -125,7 +125,7 @@ describe("lze.kernel", function()
     end
   end)
 
-  it("gives as many indices as the range has dimensions, or none", function()
+  it("passes one index for each dimension, or no index", function()
     local z = lze.buffer("int", 24)
     local three = lze.kernel(function(i, j, k, z)
       z[((k - 1) * 3 + j - 1) * 2 + i] = i + 10 * j + 100 * k
@@ -145,7 +145,7 @@ describe("lze.kernel", function()
       said(none, {4, 6}))
   end)
 
-  it("asks if an argument is too many where a buffer stands for the index",
+  it("suggests a surplus argument if a buffer takes the place of the index",
     function()
       local x, y = floats(1, 2), floats(3, 4)
       local function log(f, ...)
@@ -169,13 +169,13 @@ describe("lze.kernel", function()
       end
     end)
 
-  it("counts indices from the launch's offset on", function()
+  it("counts indices from the launch's offset", function()
     local z = lze.buffer("int", 8)
     lze.kernel(function(i, z) z[i] = i end)({3, offset = 5}, z)
     assert.same({0, 0, 0, 0, 0, 6, 7, 8}, z:read())
   end)
 
-  it("compiles a variant for each kind of arguments", function()
+  it("compiles a variant for each combination of argument types", function()
     local k = lze.kernel(function(i, x, v) x[i] = x[i] + v end, {name = "add"})
     for _, type in ipairs {"char", "uchar", "short", "ushort", "int", "uint",
         "long", "ulong", "half", "bfloat16", "float", "double"} do
@@ -188,7 +188,7 @@ describe("lze.kernel", function()
     local x = floats(1)
     k(1, x, 0.25)
     assert.equal(1.25, x[1])
-    -- A real takes integers, not the other way round.
+    -- A variant for reals accepts integers, but not the reverse.
     local before = tostring(k):match "(%d+) variants"
     k(1, x, 1.5)
     k(1, x, 2)
@@ -213,7 +213,7 @@ describe("lze.kernel", function()
     k(2, y)
     assert.same({34.0, 64.0}, y:read())
     assert.matches("1 variant;", tostring(k))
-    n = 0.5 -- a real where an integer was compiles once more
+    n = 0.5 -- a real in place of an integer needs another variant
     k(2, y)
     assert.same({9.0, 14.0}, y:read())
     assert.matches("2 variants;", tostring(k))
@@ -235,7 +235,7 @@ describe("lze.kernel", function()
     assert.matches("nil %(source%) is indexed here", said(k, #y, y))
   end)
 
-  it("compiles again what is compiled in when it changes", function()
+  it("compiles again if a compiled-in value changes", function()
     local negate, f, size = false, math.sqrt, 4
     local k = lze.kernel(function(i, x)
       local t = w.private_array("float", size)
@@ -260,7 +260,7 @@ describe("lze.kernel", function()
     assert.matches("4 variants", tostring(k))
   end)
 
-  it("has arrays of halves, which round what they hold", function()
+  it("has arrays of halves, which round their values", function()
     if lze.device().name:find "llvmpipe" then
       return pending "Mesa gives back what was stored before it was rounded"
     end
@@ -282,7 +282,8 @@ describe("lze.kernel", function()
     assert.is_true(k:check({64, group = 64}, x, y).ok)
   end)
 
-  it("has private arrays of any size, or says they are too large", function()
+  it("has private arrays of any size, or reports that they are too large",
+    function()
     local out = process.output [[
       local lze = require "lze"
       local function last(n)
@@ -321,7 +322,7 @@ describe("lze.kernel", function()
     assert.matches(": function at .* 16 variants", tostring(k))
   end)
 
-  it("keeps the functions of these only", function()
+  it("keeps only the functions of its variants", function()
     local f
     local k = lze.kernel(function(i, x) x[i] = f(x[i]) end)
     local x = lze.buffer("int", 1)
@@ -341,7 +342,7 @@ describe("lze.kernel", function()
     assert.equal(16, left)
   end)
 
-  it("tells Lua's own functions from what has taken their place", function()
+  it("distinguishes Lua's own functions from replacements", function()
     local out = process.output [[
       local lze = require "lze"
       math.floor = function(v) return 7 end
@@ -351,7 +352,7 @@ describe("lze.kernel", function()
     assert.equal("7.0\n", out)
   end)
 
-  it("takes a signature, and is compiled at once then", function()
+  it("takes a signature, and is then compiled immediately", function()
     local f = function(i, y, x, a) y[i] = a * x[i] end
     local k = lze.kernel(f, "float *y, const float *x, float a")
     assert.equal(3, #k.args)
@@ -390,7 +391,7 @@ describe("lze.kernel", function()
         "int a, int b, int c, int d"))
   end)
 
-  it("takes a signature that has bfloat16", function()
+  it("takes a signature with bfloat16", function()
     local f = function(i, y, x, a) y[i] = a * x[i] end
     local signature = "bfloat16 *y, const bfloat16 *x, float a"
     local x = lze.buffer("bfloat16", {1, 2, 1.0078125})
@@ -410,7 +411,7 @@ describe("lze.kernel", function()
       said(lze.kernel, f, "bfloat16 *y, bfloat16 *x, bfloat16 a"))
   end)
 
-  it("takes its reals' and integers' width from options", function()
+  it("takes the width of reals and integers from options", function()
     local x = lze.buffer("long", 2)
     local f = function(i, x) x[i] = 0x7fffffff + i end
     lze.kernel(f)(2, x)
@@ -432,7 +433,7 @@ describe("lze.kernel", function()
     assert.matches("option name: a name", said(lze.kernel, f, {name = "a b"}))
   end)
 
-  it("refuses what is not a Lua function", function()
+  it("refuses values that are not Lua functions", function()
     assert.matches("bad argument #1 to '.-' %(f: a Lua function expected, got "
       .. "one of C%)", said(lze.kernel, print))
     assert.matches("a Lua function expected, got nil", said(lze.kernel))
@@ -441,7 +442,7 @@ describe("lze.kernel", function()
       return ... end))
   end)
 
-  it("is not given the sizes of buffers", function()
+  it("does not take the sizes of buffers as arguments", function()
     local c = 3
     local k = lze.kernel(function(i, x, y) y[i] = #x + c end)
     local x, y = lze.buffer("int", 5), lze.buffer("int", 2)
@@ -472,7 +473,7 @@ describe("lze.kernel", function()
     local x = lze.buffer("int", 3)
     lze.kernel(function(i, x) x[i] = apply(twice, i) end)(3, x)
     assert.same({3, 4, 5}, x:read())
-    -- With the same functions it would be called for ever.
+    -- With the same functions the recursion would never end.
     local function fib(n) return n < 2 and n or apply(fib, n - 1) end
     local ok, err = pcall(lze.kernel(function(i, x) x[i] = fib(i) end), 3, x)
     assert.is_false(ok)
@@ -480,7 +481,7 @@ describe("lze.kernel", function()
       err.log)
   end)
 
-  it("says how many calls there may be", function()
+  it("limits the number and the depth of calls", function()
     local function refused(n, body)
       local lines = {"local function f0(x) return x + 1 end"}
       for k = 1, n do
@@ -523,7 +524,8 @@ describe("lze.kernel", function()
     assert.equal(3, lines, err.log)
   end)
 
-  it("names what it refuses, and says nothing that follows from it", function()
+  it("names refused constructs, and omits errors that follow from them",
+    function()
     local total, settings, objects, print = 0, {n = 1}, {}, print
     local even, odd
     function even(n) return n == 0 or odd(n - 1) end
@@ -574,7 +576,7 @@ describe("lze.kernel", function()
       findings)
   end)
 
-  it("names in each finding what is indexed or stored into", function()
+  it("names the indexed or stored object in each finding", function()
     local held = lze.buffer("int", 1)
     local ok, err = pcall(lze.kernel(function(i, x, y)
       local s = lze.work.local_array("uint", 4)
@@ -612,7 +614,7 @@ describe("lze.kernel", function()
       err.log)
   end)
 
-  it("takes nil for false where a field of a table is only tested", function()
+  it("treats nil as false if a field of a table is only tested", function()
     local set, y = {}, lze.buffer("int", 5)
     local k = lze.kernel(function(_, y)
       if set.on then y[1] = 1 else y[1] = 2 end
@@ -638,7 +640,7 @@ describe("lze.kernel", function()
       said(lze.kernel(function(_, y) y[1] = set.none end), 1, y))
   end)
 
-  it("names what does not go as an argument", function()
+  it("names an invalid argument", function()
     local k = lze.kernel(function(i, x, flag) x[i] = flag end)
     local x = floats(1)
     assert.matches("argument 2 %(flag%): a number, a buffer of numbers "
@@ -655,7 +657,7 @@ describe("lze.kernel", function()
       said(k, {1, x}, 1))
   end)
 
-  it("has sub-groups of one work-item where the device has no others",
+  it("has sub-groups of one work-item if the device has no others",
     function()
       local x = lze.buffer("int", 4)
       lze.kernel(function(i, x)
@@ -668,7 +670,7 @@ describe("lze.kernel", function()
       assert.is_true(x[1] >= 1 and x[1] <= most)
     end)
 
-  it("is named after the file and the line, and prints itself", function()
+  it("is named after the file and the line, and describes itself", function()
     local a = 1
     local k = lze.kernel(function(i, x) x[i] = a end)
     assert.matches("^kernel lua_kernel_spec_%d+%(i, x%): function at .-"
@@ -706,7 +708,7 @@ describe("lze.kernel", function()
     end
   end)
 
-  it("may have a name that C or OpenCL has", function()
+  it("may have the name of a function of C or OpenCL", function()
     for _, name in ipairs {"printf", "main", "memcpy", "sin", "barrier",
         "get_global_id", "abort", "kernel", "float", "lze_kernel_"} do
       local k = lze.kernel(function(i, x)
@@ -731,7 +733,7 @@ describe("lze.kernel", function()
     end
   end)
 
-  it("says what is missing before its first variant", function()
+  it("reports that nothing is compiled before the first variant", function()
     local k = lze.kernel(function(i, x) x[i] = 1 end, {name = "late"})
     assert.matches("kernel late: nothing is compiled yet: the types of its",
       said(k.group, k, 100))
@@ -744,7 +746,7 @@ describe("lze.kernel", function()
     assert.equal("float*", k.args[1].type)
     v(1, x)
     assert.equal(1.0, x[1])
-    assert.equal(v, v:variant(1, x))           -- an ordinary kernel is its own
+    assert.equal(v, v:variant(1, x))           -- its own variant
     assert.matches("is not made of a Lua function", said(v.spirv, v, 1, x))
     for _, ask in ipairs {k.variant, k.spirv} do
       for range, message in pairs {
@@ -760,7 +762,7 @@ describe("lze.kernel", function()
     assert.matches("late is closed", said(function() return k.name end))
   end)
 
-  it("gives its SPIR-V", function()
+  it("returns its SPIR-V", function()
     local k = lze.kernel(function(i, x) x[i] = x[i] + 1 end, {name = "inc"})
     local spirv = k:spirv "int *x"
     assert.is_true(lze.spirv.validate(spirv))
@@ -770,7 +772,7 @@ describe("lze.kernel", function()
     assert.equal(spirv, k:spirv(2, x))
   end)
 
-  it("is closed with its variants, and not before", function()
+  it("is closed with its variants, but stays open with them", function()
     local x = floats(0)
     local k = lze.kernel(function(i, x) x[i] = 1 end, {name = "shut"})
     local v = k:variant(1, x)
@@ -784,7 +786,7 @@ describe("lze.kernel", function()
       said(lze.graph().task, lze.graph(), "t", k, 1, x))
   end)
 
-  it("outlives what it was made from", function()
+  it("outlives the objects that it was made from", function()
     local x = lze.buffer("int", 100)
     do
       local n = 5
@@ -796,7 +798,7 @@ describe("lze.kernel", function()
     assert.equal(5, x[100])
   end)
 
-  it("goes to queues, with events", function()
+  it("can be launched on queues, with events", function()
     local x = lze.buffer("int", 10)
     local k = lze.kernel(function(i, x) x[i] = x[i] + i end)
     local q = lze.queue()
@@ -825,7 +827,7 @@ describe("lze.kernel", function()
 end)
 
 describe("a Lua kernel in a graph", function()
-  it("has what it captures read when the graph is compiled", function()
+  it("reads captured values when the graph is compiled", function()
     local a = 2
     local x, y = floats(1, 2, 3), floats(0, 0, 0)
     local k = lze.kernel(function(i, x, y) y[i] = a * x[i] + #x end)
@@ -848,7 +850,7 @@ describe("a Lua kernel in a graph", function()
     assert.same({10.0, 17.0, 24.0}, y:read())
   end)
 
-  it("has a local that several functions capture once", function()
+  it("has one argument for a local that several functions capture", function()
     local a, set = 2, {b = 3}
     local function g(x) return x * a + set.b end
     local function h(x)
@@ -881,7 +883,7 @@ describe("a Lua kernel in a graph", function()
     assert.matches("has more than one argument 'a'", why)
   end)
 
-  it("works on transient buffers, and in graphs in graphs", function()
+  it("works on transient buffers, and in nested graphs", function()
     local inc = lze.kernel(function(i, x, y) y[i] = x[i] + 1 end)
     local x, y = floats(1, 2, 3), floats(0, 0, 0)
     local g = lze.graph "inner"
@@ -891,7 +893,7 @@ describe("a Lua kernel in a graph", function()
     assert.same({3.0, 4.0, 5.0}, y:read())
   end)
 
-  it("is split into batches with its lengths", function()
+  it("is split into batches, whose lengths it uses", function()
     local n = 4096
     local x, y = lze.buffer("int", n):fill(3), lze.buffer("int", n)
     local k = lze.kernel(function(i, x, y)
@@ -905,7 +907,7 @@ describe("a Lua kernel in a graph", function()
     assert.equal(4, y[n])
   end)
 
-  it("keeps as many indices when its range is changed", function()
+  it("keeps its number of indices when its range is changed", function()
     local y = lze.buffer("int", 12)
     local k = lze.kernel(function(i, j, y)
       y[(j - 1) * 3 + i] = y[(j - 1) * 3 + i] + 1
@@ -929,7 +931,8 @@ describe("a Lua kernel in a graph", function()
 end)
 
 describe("a Lua kernel on several devices", function()
-  it("has a variant for each, and goes where its buffers are", function()
+  it("has a variant for each device, and runs on the device of its buffers",
+    function()
     local out = process.output([[
       local lze = require "lze"
       local d = lze.devices()
@@ -952,7 +955,7 @@ describe("a Lua kernel on several devices", function()
     assert.equal("6\ttrue\n6\ttrue\n2 variants\n2\t6\t6\n6\t6\n", out)
   end)
 
-  it("is tuned as any other", function()
+  it("can be tuned like other kernels", function()
     local a = 2
     local x = lze.buffer("int", 100)
     local k = lze.kernel(function(i, x) x[i] = x[i] + a end)
@@ -965,7 +968,7 @@ describe("a Lua kernel on several devices", function()
 end)
 
 describe("lze.work on the host", function()
-  it("does atomics as a device does", function()
+  it("does the same atomics as a device", function()
     local x = lze.buffer("int", {5, 0x7fffffff, -3})
     assert.equal(5, w.atomic_add(x, 1, 3))
     assert.equal(8, w.atomic_sub(x, 1, 10))
@@ -1002,7 +1005,7 @@ describe("lze.work on the host", function()
       said(swap, f, 1, nil, 1))
     assert.matches("bad argument #4 .-v: integer expected, got nil",
       said(swap, x, 1, 1))
-    -- Cells of reals are compared by their bits, as a device does.
+    -- Real cells are compared by their bits, as on a device.
     f[1] = 0.1
     local tenth = f[1]
     assert.equal(tenth, swap(f, 1, 0.1, -0.0))
@@ -1026,7 +1029,7 @@ describe("lze.work on the host", function()
     end
   end)
 
-  it("gives the same random numbers as a device", function()
+  it("returns the same random numbers as a device", function()
     local seed = 0x123456789abcdef
     local x = lze.buffer("long", 4 * 100)
     local k = lze.kernel(function(i, x)
@@ -1044,7 +1047,7 @@ describe("lze.work on the host", function()
       said(w.random, 1))
   end)
 
-  it("refuses what only work-items can ask", function()
+  it("refuses functions that only work-items can call", function()
     for _, name in ipairs {"global_id", "local_id", "group_id", "global_size",
         "local_size", "num_groups", "barrier", "local_array", "private_array",
         "sub_group_size", "lane"} do
@@ -1055,7 +1058,7 @@ describe("lze.work on the host", function()
     assert.equal(-2.0 ^ -54, w.fma(1 + 2.0 ^ -27, 1 - 2.0 ^ -27, -1))
   end)
 
-  it("prints on the device, reals as exactly as it computes", function()
+  it("prints on the device, reals with the precision of the kernel", function()
     local double = lze.device().fp64
     local text = process.output([[
       local lze = require "lze"
@@ -1073,7 +1076,7 @@ describe("lze.work on the host", function()
       "1e+30\n" or ""), text)
   end)
 
-  it("prints on the device as Lua does", function()
+  it("prints on the device in Lua's format", function()
     local text = process.output [[
       local lze = require "lze"
       local w, double = lze.work, lze.device().fp64
@@ -1097,7 +1100,8 @@ describe("lze.work on the host", function()
       "true\tfalse\tnil\ttrue\tfalse\t-0.0\t1\n\n\t\n", text:sub(1, half))
   end)
 
-  it("prints six booleans or whole reals of a line as Lua does", function()
+  it("prints up to six booleans or whole reals of a line in Lua's format",
+    function()
     local text = process.output [[
       local lze = require "lze"
       local w = lze.work
@@ -1119,7 +1123,7 @@ describe("lze.work on the host", function()
     assert.truthy(e.log:find("work.print cannot print the byte 0", 1, true))
   end)
 
-  it("prints nil where a number is missing", function()
+  it("prints nil for a missing number", function()
     local text = process.output [[
       local lze = require "lze"
       local w = lze.work
@@ -1139,7 +1143,7 @@ describe("lze.work on the host", function()
     assert.same({one, one, other, other}, lines)
   end)
 
-  it("prints as Lua does", function()
+  it("prints in Lua's format", function()
     assert.equal("1\t2.5\ttrue\tx\n", process.output [[
       require "lze".work.print(1, 2.5, true, "x")]])
   end)

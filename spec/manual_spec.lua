@@ -1,16 +1,15 @@
--- manual_spec.lua - every program in the manual and the README runs and
--- prints what it says.
+-- manual_spec.lua - runs every program in the manual and the README, and checks
+-- its output.
 -- SPDX-License-Identifier: MIT
 --
--- A program is a block that begins with ```lua.  It is run from the top
--- directory by an interpreter of its own.  Its comments `--> text` are lines
--- that it prints, in that order; in them `...` stands for anything.  Lines
--- that no comment announces may stand between.  A block that requires a
--- library which is not installed is pending.
+-- A program is a block that begins with ```lua. Each runs from the top
+-- directory in its own interpreter. Its comments `--> text` are the expected
+-- lines, in order; `...` in them stands for any text. Other lines may stand
+-- between them. A block that requires a missing library is pending.
 
 local process = require "spec.support.process"
 
--- {line, source} of each block of a Markdown file.
+-- Returns {line, source} for each block of a Markdown file.
 local function blocks(path)
   local found, block, number = {}, nil, 0
   for line in io.lines(path) do
@@ -31,7 +30,7 @@ local function blocks(path)
   return found
 end
 
--- The lines that a program announces.
+-- Returns the lines that a program should print.
 local function announced(source)
   local lines = {}
   for text in source:gmatch "%-%-> ([^\n]*)" do lines[#lines + 1] = text end
@@ -43,7 +42,7 @@ local function matches(line, text)
   return line:match("^" .. pattern .. "$") ~= nil
 end
 
--- The first announced line that is not printed in its place, or nil.
+-- Returns the first expected line that is not printed in order, or nil.
 local function missing(source, output)
   local printed = {}
   for line in output:gmatch "[^\n]+" do printed[#printed + 1] = line end
@@ -55,16 +54,16 @@ local function missing(source, output)
   end
 end
 
--- A library of others that the block requires and that does not load, or nil:
--- its part in Lua may be there without that in C.
+-- Returns a third-party library that the block requires and that does not load,
+-- or nil. The library's Lua part may be present without its C part.
 local function absent(source)
   for name in source:gmatch "require%s*%(?%s*[\"']([%w_.]+)[\"']" do
     if not name:find "^lze" and not pcall(require, name) then return name end
   end
 end
 
-describe("the reading of a block", function()
-  it("finds an announced line in its place, and misses one that is not there",
+describe("the check of a block's output", function()
+  it("finds an expected line in its place, and reports a missing one",
     function()
       local source = "print(1) --> 1\nprint(2)\nprint '3.5 ns' --> ... ns"
       assert.is_nil(missing(source, "1\n2\n3.5 ns\n"))
@@ -82,7 +81,7 @@ for _, path in ipairs {"README.md", "doc/manual.md"} do
 
     for _, block in ipairs(found) do
       local name = ("%s:%d"):format(path, block.line)
-      -- The driver's own compiler is not asked where a layer forbids it.
+      -- The driver's own compiler is not used if a layer forbids it.
       local how = block.source:find('"source"', 1, true) and " from source" or
         ""
       it("line " .. block.line .. " runs" .. how .. " and prints what it says",

@@ -1,5 +1,5 @@
--- mixed_spec.lua - scripts that use many things at once, and let go of them in
--- the middle: what they compute is right, and nothing of them stays.
+-- mixed_spec.lua - scripts that use many features at once and drop objects in
+-- use. Checks that their results are right and that nothing leaks.
 -- SPDX-License-Identifier: MIT
 
 local process = require "spec.support.process"
@@ -16,7 +16,8 @@ local function counts()
   return {s.bytes, s.pinned, s.pending, s.in_flight, s.objects}
 end
 
--- The second run of f leaves no more than the first, which fills what lasts.
+-- Checks that a second run of f leaves no more than the first, which fills the
+-- caches.
 local function leaves_nothing(f)
   f()
   local before = counts()
@@ -34,8 +35,8 @@ local function slowly(x)
   return mod.spin:launch(1, x, 2000000)
 end
 
-describe("a script with", function()
-  it("views of views of other types, some closed while they work", function()
+describe("a script leaves nothing behind after", function()
+  it("views of views of other types, some closed while in use", function()
     leaves_nothing(function()
       local root = lze.buffer("int", 4096)
       local views, v = {}, root
@@ -49,7 +50,7 @@ describe("a script with", function()
       end
       root = nil
       collectgarbage()
-      -- Element i of what is left was in each third view.
+      -- Element i of the last view was in every third view.
       assert.same(filled(#v, 100), v:read())
       assert.equal(4096 - 600, #v)
       v:close()
@@ -58,7 +59,7 @@ describe("a script with", function()
     end)
   end)
 
-  it("views that are closed while a plan on them runs", function()
+  it("views that are closed while a plan runs on them", function()
     leaves_nothing(function()
       local x, total = lze.buffer("int", 64), 0
       local a, b = x:view(1, 32), x:view(17, 48)
@@ -96,7 +97,7 @@ describe("a script with", function()
       plan = lze.graph "g":task("slow", mod.spin, 1, slow, 300000)
         :task("add", mod.add, 16, x, 0)
         :call("set", function()
-          -- What is set in a run is for the next.
+          -- A value that is set during a run applies to the next run.
           if other[1] % 2 == 1 then plan:set("more", 2, 1000) end
         end)
         :task("more", mod.add, 16, other, 1):compile()
@@ -135,7 +136,7 @@ describe("a script with", function()
       m:close()
       assert.is_true(ev:wait(limit) and lze.wait(limit))
       assert.same(filled(n, 9), x:read())
-      -- Tuning puts back what it has changed.
+      -- Tuning restores the values that it has changed.
       assert.same(filled(n, 0), y:read())
       assert.is_true(tuned[1])
       assert.is_false(tuned[3])
@@ -181,7 +182,7 @@ describe("a script with", function()
     end)
   end)
 
-  it("errors of every type in callbacks within callbacks", function()
+  it("errors of every type in nested callbacks", function()
     leaves_nothing(function()
       local x = lze.buffer("int", 4)
       local what
@@ -211,14 +212,14 @@ describe("a script with", function()
       end
       what = nil
       assert.is_false(pcall(outer.run, outer))
-      local _, none = pcall(error) -- nil, or what 5.5 makes of it
+      local _, none = pcall(error) -- nil, or Lua 5.5's replacement
       assert.equal(tostring(none), seen[#seen])
       assert.equal("text", seen[1])
       assert.same(filled(4, 2 * 19), x:read())
     end)
   end)
 
-  it("hooks that close things, and fail, in the waits", function()
+  it("hooks that close objects and fail during waits", function()
     leaves_nothing(function()
       for i = 1, 40 do
         local q = lze.queue {mode = i % 2 == 0 and "batched" or "immediate"}
@@ -241,7 +242,7 @@ describe("a script with", function()
         debug.sethook(function()
           n = n + 1
           if n % 3 == i % 3 then victims[(n + i) % #victims + 1]:close() end
-          -- In a wait of lze, not in what follows the work.
+          -- In a wait of lze, not in the code after it.
           local caller = debug.getinfo(3, "f")
           if n > 4 + i and caller and caller.func == work then
             error "enough"
@@ -255,7 +256,7 @@ describe("a script with", function()
     end)
   end)
 
-  it("finalisers that use, close and keep what they find dead", function()
+  it("finalisers that use, close and keep dead objects", function()
     for _, mode in ipairs {"incremental", "generational"} do
       leaves_nothing(function()
         collectgarbage(mode)
@@ -288,7 +289,7 @@ describe("a script with", function()
         end
         collectgarbage() collectgarbage()
         assert.is_true(#kept > 0)
-        -- Those that died with their keeper have been finalised themselves.
+        -- Objects that died with their keeper have been finalised.
         for _, t in ipairs(kept) do
           for _, o in ipairs(t) do
             if not tostring(o):find "%(closed%)$" then
@@ -306,7 +307,7 @@ describe("a script with", function()
     end
   end)
 
-  it("a collector that is stopped, and everything dropped", function()
+  it("a stopped collector, with everything dropped", function()
     leaves_nothing(function()
       collectgarbage "stop"
       local result = lze.buffer("int", 16)
@@ -332,7 +333,7 @@ describe("a script with", function()
     end)
   end)
 
-  it("contexts closed first of all that is to be closed", function()
+  it("contexts that are closed before all other objects", function()
     leaves_nothing(function()
       for i = 1, 6 do
         local ev, tokens = nil, {}
@@ -363,8 +364,8 @@ describe("a script with", function()
   end)
 end)
 
-describe("a state that is closed", function()
-  it("with all of it in flight ends as it should", function()
+describe("a closed state", function()
+  it("ends normally with all kinds of objects in flight", function()
     for i = 1, 4 do
       local r = process.run(([[
         warn "@on"

@@ -1,4 +1,4 @@
--- module_spirv_spec.lua - a module gives back the SPIR-V it was made from.
+-- module_spirv_spec.lua - the SPIR-V that a module was made from.
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
@@ -11,19 +11,20 @@ local function read(path)
 end
 
 describe("mod:spirv", function()
-  it("is what was loaded, to the byte", function()
+  it("returns the loaded bytes unchanged", function()
     for _, path in ipairs {"kernels/saxpy.spv", "kernels/spec.spv"} do
       assert.is_true(lze.load(path):spirv() == read(path))
     end
   end)
 
-  it("of the other byte order is in this machine's", function()
+  it("returns bytes of the other byte order in this machine's order", function()
     local bytes = read "kernels/saxpy.spv"
     local swapped = bytes:gsub("....", string.reverse)
     assert.is_true(lze.module(swapped):spirv() == bytes)
   end)
 
-  it("of a compiled module makes the same module again", function()
+  it("returns bytes of a compiled module that make the same module again",
+    function()
     local mod = lze.compile "kernel void f(global int *x) { x[0] = 7; }"
     local again = lze.module(mod:spirv())
     assert.equal("kernel f(int *x)", tostring(again.f))
@@ -32,13 +33,13 @@ describe("mod:spirv", function()
     assert.equal(7, x[1])
   end)
 
-  it("goes with a native binary", function()
+  it("works with a native binary", function()
     local mod = lze.load "kernels/saxpy.spv"
     local again = lze.module(mod:native(), {spirv = mod:spirv()})
     assert.is_true(again:spirv() == mod:spirv())
   end)
 
-  it("of a closed module is an error", function()
+  it("refuses a closed module", function()
     local mod = lze.load "kernels/saxpy.spv"
     mod:close()
     assert.matches("the module is closed",
@@ -46,15 +47,15 @@ describe("mod:spirv", function()
   end)
 end)
 
-describe("what the validator finds", function()
+describe("the validator", function()
   local file = assert(io.open("kernels/saxpy.spv", "rb"))
   local good = file:read "a"
   file:close()
-  -- Decodable, but it uses integers of 64 bits without saying so.
+  -- Decodable, but it uses 64-bit integers without declaring the capability.
   local bad = lze.spirv.assemble((lze.spirv.disassemble(good)
     :gsub("[^\n]*OpCapability Int64[^\n]*\n", "", 1)))
 
-  it("is in mod.warnings where the driver builds the module all the same",
+  it("writes to mod.warnings if the driver builds the module anyway",
     function()
       assert.is_nil((lze.spirv.validate(bad)))
       local built, err = pcall(lze.module, bad)
@@ -75,8 +76,8 @@ describe("what the validator finds", function()
       assert.same({}, lze.module(good).warnings)
     end)
 
-  -- Our driver does so where it may not try such a module in another process.
-  it("is in err.log where the driver refuses it too", function()
+  -- Our driver refuses such a module if it cannot try it in another process.
+  it("writes to err.log if the driver refuses the module, too", function()
     local out = process.output(([[
       local lze = require "lze"
       local ok, err = pcall(lze.module, lze.spirv.assemble(%q))
@@ -86,7 +87,7 @@ describe("what the validator finds", function()
       out)
   end)
 
-  it("does no harm where a type makes no sense", function()
+  it("survives a type that makes no sense", function()
     for _, type in ipairs {"%v 4", "%half 4096"} do
       local said = process.output(([[
         local lze = require "lze"
@@ -122,8 +123,8 @@ describe("what the validator finds", function()
 end)
 
 describe("debug information of the set SPIRV.debug", function()
-  -- saxpy as older translators write it: with the set, and instructions of it
-  -- that no other set has.
+  -- Returns saxpy as older translators write it, with the set and with
+  -- instructions that only this set has.
   local function with_debug(bytes)
     local words, out, bound = {}, {}, string.unpack("<I4", bytes, 13)
     for at = 1, #bytes, 4 do
@@ -150,13 +151,13 @@ describe("debug information of the set SPIRV.debug", function()
 
   local debugged = with_debug(read "kernels/saxpy.spv")
 
-  it("is left out of a module, whose kernels run", function()
+  it("is removed from a module, whose kernels run", function()
     local y = lze.buffer("float", {1, 2, 3})
     lze.module(debugged, {validate = "strict"}).saxpy(3, 2, y, y)
     assert.same({3, 6, 9}, y:read())
   end)
 
-  it("is left out by every function of lze.spirv", function()
+  it("is removed by every function of lze.spirv", function()
     assert.is_true(lze.spirv.validate(debugged))
     local text = lze.spirv.disassemble(debugged)
     assert.matches("OpEntryPoint Kernel", text)
@@ -176,7 +177,7 @@ describe("lze.spirv.optimize", function()
     assert.same({3, 6, 9}, y:read())
   end)
 
-  it("says which flag it does not know", function()
+  it("names an unknown flag", function()
     for flag, problem in pairs {
       ["--eliminate-all"] = "Unknown flag '%-%-eliminate%-all'",
       ["strip-debug"] = "strip%-debug is not a valid flag",
@@ -193,7 +194,7 @@ describe("lze.spirv.optimize", function()
 end)
 
 describe("a module with pointers of any address space", function()
-  it("runs, or is refused where the device has none", function()
+  it("runs, or is refused if the device does not support them", function()
     local ok, mod = pcall(lze.load, "spec/driver/kernels/generic.spv")
     if not ok then
       assert.equal("ERROR_MODULE_BUILD_FAILURE", mod.code)

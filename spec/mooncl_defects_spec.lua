@@ -1,9 +1,9 @@
--- mooncl_defects_spec.lua - what went wrong in MoonCL, the older binding of Lua
--- to OpenCL, when it was tried: none of it may in lze.
+-- mooncl_defects_spec.lua - defects found in MoonCL, the older OpenCL binding
+-- for Lua, which lze must not have.
 -- SPDX-License-Identifier: MIT
 --
--- That a second live state could not load it is for a C program to try:
--- spec/states/states_test.c.
+-- MoonCL could not be loaded in a second live state; spec/states/states_test.c
+-- tests this for lze.
 
 local expect = require "spec.support.expect"
 local process = require "spec.support.process"
@@ -12,8 +12,8 @@ local lze = require "lze"
 local mod = lze.load "kernels/spec.spv"
 local limit = 60
 
-describe("what MoonCL did wrong", function()
-  it("aborted: a launch that waits for a list of events", function()
+describe("lze, unlike MoonCL,", function()
+  it("does not abort at a launch that waits for a list of events", function()
     local x = lze.buffer("int", 4)
     local queues = {lze.queue {order = "out"}, lze.queue(),
       lze.queue {mode = "batched"}}
@@ -30,7 +30,7 @@ describe("what MoonCL did wrong", function()
     end
   end)
 
-  it("crashed: an integer for a pointer argument", function()
+  it("does not crash on an integer for a pointer argument", function()
     local x = lze.buffer("int", {7})
     for _, wrong in ipairs {0, 1, 16, x.pointer, -1, 1.5, "0", true, {}} do
       assert.matches("^kernel add: argument 1 %(x%): int%* expected %(a " ..
@@ -40,7 +40,7 @@ describe("what MoonCL did wrong", function()
     assert.equal(7, x[1])
   end)
 
-  it("overwrote memory: a read of more than there is room for", function()
+  it("does not overwrite memory if a copy or read is too long", function()
     local big, small = lze.buffer("uchar", 1 << 20), lze.buffer("uchar", 16)
     big:fill(1)
     small:fill(2)
@@ -62,11 +62,11 @@ describe("what MoonCL did wrong", function()
       assert.is_string(expect.misuse(f))
     end
     assert.same(t, small:read())
-    -- A table is as large as it needs to be.
+    -- A table grows as needed.
     assert.equal(1 << 20, #big:read(1, -1, t))
   end)
 
-  it("stored something else: a half", function()
+  it("stores the right bits for a half", function()
     local x = lze.buffer("half", {1.5, -2, 65504, 0.333251953125})
     assert.same({1.5, -2.0, 65504.0, 0.333251953125}, x:read())
     assert.equal("003e00c0ff7b5535", (x:string():gsub(".", function(c)
@@ -78,7 +78,8 @@ describe("what MoonCL did wrong", function()
       expect.misuse(function() x[1] = "1.5" end))
   end)
 
-  it("aborted: objects that are closed while the device uses them", function()
+  it("does not abort if objects are closed while the device uses them",
+    function()
     local alone = lze.buffer("uint", 4)
     mod.spin(4, alone, 200000)
     local expected = alone:read()
@@ -94,7 +95,7 @@ describe("what MoonCL did wrong", function()
     end
   end)
 
-  it("aborted: a launch on a buffer that is closed", function()
+  it("does not abort at a launch on a closed buffer", function()
     local x = lze.buffer("int", 4)
     mod.add(4, x, 1)
     x:close()
@@ -107,7 +108,7 @@ describe("what MoonCL did wrong", function()
     assert.same({1, 1, 1, 1}, y:read())
   end)
 
-  it("kept: buffers that nobody has any more", function()
+  it("does not keep unreferenced buffers", function()
     assert.equal("0\tnil\ttrue\n", process.output [[
       local lze = require "lze"
       local k = lze.load "kernels/spec.spv".add
@@ -121,7 +122,7 @@ describe("what MoonCL did wrong", function()
       print(s.bytes, s.objects.storage, s.peak_bytes >= 1 << 20)]])
   end)
 
-  it("said too little: an error names call, code, argument, place", function()
+  it("names the call, code, argument and place of an error", function()
     local err = expect.failure(function()
       lze.buffer("uchar", 1 << 46, {zero = false})
     end)
@@ -136,7 +137,7 @@ describe("what MoonCL did wrong", function()
       expect.misuse(function() mod.add(1, lze.buffer("int", 1)) end))
   end)
 
-  it("had none: tostring, close, defaults", function()
+  it("has tostring, close and defaults", function()
     local kept
     do
       local x <close> = lze.buffer("int", {1, 2})

@@ -7,7 +7,7 @@ local json = require "bench.lib.json"
 local interrupted = require "spec.support.interrupted"
 local process = require "spec.support.process"
 
--- Many processes on few cores.
+-- Allows many processes on few cores.
 local LIGHT = "export OMPI_MCA_rmaps_base_oversubscribe=1 " ..
   "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe " ..
   "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 " ..
@@ -21,7 +21,7 @@ for _, name in ipairs {"mpirun.mpich", "mpirun.openmpi"} do
   end
 end
 
--- What a command prints, on both streams, and how it ends.
+-- Returns the output of a command, both streams, and its exit status.
 local function shell(command)
   local pipe = assert(io.popen("exec 2>&1\n" .. LIGHT .. command))
   local output = pipe:read "a"
@@ -52,7 +52,7 @@ describe("lze.mpi without a launcher", function()
     assert.equal(world, mpi.world())
   end)
 
-  it("keeps a message from what thousands of later ones send", function()
+  it("keeps a message apart from thousands of later messages", function()
     local function bytes(value) return lze.buffer("uchar", 13):fill(value) end
     local first, other, to = bytes(1), bytes(2), bytes(0)
     world:send(first, 0, {tag = 1})
@@ -65,14 +65,14 @@ describe("lze.mpi without a launcher", function()
     assert.equal(1, to[13])
   end)
 
-  it("does what it does with more", function()
+  it("passes the test program of several ranks", function()
     local output, how, code = shell(process.runner ..
       " spec/support/mpi_program.lua 1")
     assert.equal("rank 0 of 1 is right\n", output)
     assert.equal("exit 0", how .. " " .. code)
   end)
 
-  it("returns an event or nothing, to be one argument more", function()
+  it("returns an event or nothing, usable as a last argument", function()
     local x, y = lze.buffer("int", {1, 2, 3}), lze.buffer("int", 3)
     local events = {}
     table.insert(events, world:isend(x, 0))
@@ -86,7 +86,7 @@ describe("lze.mpi without a launcher", function()
     for _, event in ipairs(events) do assert.is_true(event:wait()) end
   end)
 
-  it("says what an irecv has got, once it is over", function()
+  it("returns the status of an irecv once it is over", function()
     local x, y = lze.buffer("short", {1, 2, 3}), lze.buffer("short", 5)
     local ev = world:irecv(y)
     assert.is_nil(mpi.status(ev))
@@ -109,7 +109,7 @@ describe("lze.mpi without a launcher", function()
     end
     world:recv(y, 0)
     assert.error_matches(function() mpi.status(nil) end, "got nil")
-    -- It keeps no communicator.
+    -- An event holds no communicator.
     local part <close> = world:split(0)
     ev = part:irecv(y)
     part:send(x, 0)
@@ -118,7 +118,7 @@ describe("lze.mpi without a launcher", function()
     assert.same({0, 0, 3}, {mpi.status(ev)})
   end)
 
-  it("does not know in a finalizer what an irecv has got", function()
+  it("returns no status of an irecv in a finalizer", function()
     assert.equal("0 0 1\nnil\n0 0 1\nover\nnil\n", process.output([[
       local lze, mpi = require "lze", require "lze.mpi"
       local world, y = mpi.world(), lze.buffer("int", 1)
@@ -138,7 +138,7 @@ describe("lze.mpi without a launcher", function()
       print "over"]]))
   end)
 
-  it("says what has failed, be it at once or later", function()
+  it("reports a failed message, either immediately or later", function()
     local x, y = lze.buffer("int", {1, 2, 3}), lze.buffer("int", 2)
     local where = debug.getinfo(1, "S").short_src .. ":%d+: "
     local said = "MPI_ERR_TRUNCATE: the message from rank 0, tag 0 is " ..
@@ -152,7 +152,7 @@ describe("lze.mpi without a launcher", function()
     assert.matches("^" .. where .. "irecv: MPI_Irecv: " .. said, tostring(err))
   end)
 
-  it("says what is wrong with counts", function()
+  it("refuses invalid counts", function()
     local x, y = lze.buffer("int", 3), lze.buffer("int", 5)
     local a = lze.array("int", {{1, 2}})
     local function raises(message, name, ...)
@@ -209,7 +209,7 @@ describe("lze.mpi without a launcher", function()
     raises("bad argument #2 to 'scatter' (an array of 1 row expected for " ..
       "rank 0 by rows, got one of {})", "scatter", a,
       lze.array.zeros({}, {type = "int"}), 0, {rows = 1})
-    -- Whatever the number of elements: rows of another length come apart.
+    -- The number of elements does not matter: the lengths of rows differ.
     local wide, narrow = lze.array.zeros({4, 3}, {type = "int"}),
       lze.array.zeros({2, 2}, {type = "int"})
     raises("bad argument #2 to 'igather' (an array expected whose rows are " ..
@@ -220,7 +220,7 @@ describe("lze.mpi without a launcher", function()
       lze.array("int", {1, 2, 3, 4}), narrow, 0, {rows = 2})
   end)
 
-  it("says what is wrong with a launch over all ranks", function()
+  it("refuses an invalid launch over all ranks", function()
     local x = lze.buffer("int", 4)
     local k = lze.kernel(function(i, x) x[i] = i end)
     local gone = lze.kernel(function(i, x) x[i] = i end)
@@ -253,7 +253,7 @@ describe("lze.mpi without a launcher", function()
     local ev = world:isend("kept", 0)
     assert.equal("kept", (world:recv(nil, 0)))
     assert.is_true(ev:wait())
-    interrupted(function()                 -- it has come, and is lost
+    interrupted(function()                 -- the value has arrived, and is lost
       ev = world:isend("lost", 0)
       assert.is_true(ev:wait())
     end, world.recv, world, nil, 0)
@@ -261,7 +261,7 @@ describe("lze.mpi without a launcher", function()
     assert.equal("kept", (world:recv(nil, 0)))
   end)
 
-  it("keeps what messages use, whatever the script drops", function()
+  it("keeps the memory of messages even if the script drops it", function()
     local y = lze.buffer("int", 4)
     do
       local x = lze.buffer("int", {4, 3, 2, 1})
@@ -280,7 +280,7 @@ describe("lze.mpi without a launcher", function()
     assert.is_true(ev:wait())
   end)
 
-  it("tells poll loops that its events need calls of lze", function()
+  it("reports to poll loops that its events need calls of lze", function()
     local y = lze.buffer("int", 1)
     local ev = world:irecv(y, 0)
     assert.error_matches(function() ev:fd() end, "goes on in calls of lze only")
@@ -288,13 +288,13 @@ describe("lze.mpi without a launcher", function()
     assert.is_true(ev:wait())
   end)
 
-  it("is shown by profiles, a row for each message", function()
+  it("shows one row for each message in profiles", function()
     local x, y = lze.buffer("int", 100), lze.buffer("int", 200)
     local p <close> = lze.profile()
     local line = debug.getinfo(1, "l").currentline + 1
-    local got = world:irecv(y, nil)                   -- its tag is known later
+    local got = world:irecv(y, nil)                   -- tag not known yet
     local late = world:irecv(lze.buffer("int", 100), 0, {tag = 9})
-    local k = tostring(p)                             -- while they are pending
+    local k = tostring(p)                             -- while both are pending
     world:send(x, 0, {tag = 7, last = 60})
     got:wait()
     world:isend(x, 0, {tag = 9}):wait()
@@ -328,7 +328,7 @@ describe("lze.mpi without a launcher", function()
         assert.matches(pattern, file:read "a")
       end
     end)
-    -- Receives that overlap are in rows of their own; one that fails says so.
+    -- Receives that overlap have separate rows; a failed one is marked.
     local q <close> = lze.profile()
     assert.is_false(pcall(world.recv, world, lze.buffer("int", 1), 0,
       {tag = world:isend(x, 0, {tag = 3}) and 3}))
@@ -340,8 +340,7 @@ describe("lze.mpi without a launcher", function()
     end
   end)
 
-  it("lets no receive wait for another, whatever memory they are into",
-    function()
+  it("lets no receive wait for another, in any kind of memory", function()
     assert.equal("1 2\t1 2\t3 4\n1 2\t1 2\t3 4\n1 2\t1 2\t3 4\n",
       process.output [[
         local lze, world = require "lze", require "lze.mpi".world()
@@ -363,7 +362,7 @@ describe("lze.mpi without a launcher", function()
         end]])
   end)
 
-  it("says that a driver has not copied what came for a device", function()
+  it("reports a message for a device that the driver failed to copy", function()
     process.with_directory(function(dir)
       local build = os.getenv "LZE_TEST_BUILD" or "build"
       process.write(dir .. "/rules", "")
@@ -403,7 +402,7 @@ describe("lze.mpi without a launcher", function()
     end)
   end)
 
-  it("takes little of the host's memory for a device's", function()
+  it("uses little host memory for messages of a device", function()
     assert.equal("true\t0\nallreduce\t33554432\t1\ntrue\t0\t3\nfalse\t0\n",
       process.output [[
       local lze, world = require "lze", require "lze.mpi".world()
@@ -442,7 +441,7 @@ describe("lze.mpi without a launcher", function()
       print(y:pending(), lze.stats().host_bytes >> 20)]])
   end)
 
-  it("takes a device's memory of a context of one's own", function()
+  it("accepts device memory of a user's own context", function()
     local context <close> = lze.context(lze.device())
     local options = {usage = "device", context = context}
     local x, y = lze.buffer("int", {1, 2, 3}, options),
@@ -475,7 +474,7 @@ describe("lze.mpi without a launcher", function()
     world:barrier()
   end)
 
-  it("does not start a halo whose buffer is closed", function()
+  it("does not start a halo with a closed buffer", function()
     local cart <close> = world:cart({1}, {periodic = true})
     local u = lze.buffer("int", {0, 5, 0})
     local halo = cart:halo(u, {shape = {3}})
@@ -491,7 +490,7 @@ describe("lze.mpi without a launcher", function()
     assert.equal(before, lze.stats().in_flight)
   end)
 
-  it("refuses a halo of which an exchange has failed", function()
+  it("refuses a halo after an exchange has failed", function()
     local cart <close> = world:cart({1}, {periodic = true})
     local u = lze.buffer("int", 3)
     local halo = cart:halo(u, {shape = {3}}):start()
@@ -503,7 +502,7 @@ describe("lze.mpi without a launcher", function()
     end
   end)
 
-  it("has the right borders after a hook has ended halo:start", function()
+  it("exchanges the right borders after a hook has ended halo:start", function()
     assert.equal("true\ttrue\ttrue\n", process.output([[
       local lze, world = require "lze", require "lze.mpi".world()
       local cart = world:cart({1}, {periodic = true})
@@ -546,7 +545,7 @@ describe("lze.mpi without a launcher", function()
       {env = {LZE_MPI_TIMEOUT = "1"}}))
   end)
 
-  it("leaves alone what a hook raises while ranks meet", function()
+  it("passes on the error of a hook while ranks meet", function()
     assert.equal("true\n", process.output [[
       local world = require "lze.mpi".world()
       local given_up = false
@@ -567,7 +566,7 @@ describe("lze.mpi without a launcher", function()
       print(given_up)]])
   end)
 
-  it("may be closed by a hook in the middle of a halo", function()
+  it("accepts that a hook closes it in the middle of a halo", function()
     local sethook, pcall = debug.sethook, pcall -- busted looks up globals
     local function try(n, name)
       local cart = world:cart({1}, {periodic = true})
@@ -602,7 +601,7 @@ describe("lze.mpi without a launcher", function()
     end
   end)
 
-  it("says what is wrong with a grid", function()
+  it("refuses an invalid grid", function()
     local u = lze.buffer("int", 9)
     local line <close> = world:cart {1}
     local many <close> = world:cart({1, 1, 1, 1}, {periodic = true})
@@ -637,7 +636,7 @@ describe("lze.mpi without a launcher", function()
       many.halo, many, u, {shape = {9}})
   end)
 
-  it("says what is wrong with its variables", function()
+  it("reports invalid values of its variables", function()
     local script = [[
       local ok, err = pcall(require "lze.mpi".world)
       print(ok, type(err), err.call, err.code, err.message)]]
@@ -651,7 +650,7 @@ describe("lze.mpi without a launcher", function()
       process.output(script, {env = {LZE_MPI_GPU = "yes"}}))
   end)
 
-  it("says what to install where that of the launcher is missing", function()
+  it("says what to install if the launcher's library is missing", function()
     process.with_directory(function(dir)
       for _, name in ipairs {"libmpi.so", "libmpi.so.12", "libmpi.so.40",
           "libmpi_abi.so.0", "libmpich.so.12"} do
@@ -673,7 +672,7 @@ describe("lze.mpi without a launcher", function()
     end)
   end)
 
-  it("says once what becomes of LZE_MPI_GPU", function()
+  it("reports the effect of LZE_MPI_GPU once", function()
     local said = process.output([[
       local lze, world = require "lze", require "lze.mpi".world()
       local x = lze.buffer("int", {1, 2}, {usage = "device"})
@@ -686,7 +685,8 @@ describe("lze.mpi without a launcher", function()
       "library of MPI\n2\n$", said)
   end)
 
-  it("ends a wait after LZE_MPI_TIMEOUT, naming what it waits for", function()
+  it("ends a wait after LZE_MPI_TIMEOUT, and names what it waits for",
+    function()
     local late = "recv from rank 0, tag 7: rank 0 of 1 has waited for " ..
       "0.05 s (LZE_MPI_TIMEOUT)\n"
     assert.equal("false\ttable\tMPI_Recv\tTIMEOUT\t" .. late .. "1\n" ..
@@ -701,7 +701,7 @@ describe("lze.mpi without a launcher", function()
         {env = {LZE_MPI_TIMEOUT = "0.05"}}))
   end)
 
-  it("ends what is waited for after LZE_MPI_TIMEOUT, nothing else", function()
+  it("ends only the awaited message after LZE_MPI_TIMEOUT", function()
     assert.equal("recv 2\nrecv 3\ndone\trecv 4\nrecv 7\trecv 5\n" ..
       "recv 8\nrecv 9\ndone\n5\t6\n", process.output([[
         local lze, world = require "lze", require "lze.mpi".world()
@@ -739,7 +739,7 @@ describe("lze.mpi without a launcher", function()
         print(a[1], b[1])]], {env = {LZE_MPI_TIMEOUT = "0.05"}}))
   end)
 
-  it("counts for LZE_MPI_TIMEOUT how long waits last, nothing else", function()
+  it("counts only the time of waits for LZE_MPI_TIMEOUT", function()
     assert.equal("false\nTIMEOUT\n", process.output([[
       local lze, world = require "lze", require "lze.mpi".world()
       local got = world:irecv(lze.buffer("int", 1), 0)
@@ -759,7 +759,7 @@ describe("lze.mpi without a launcher", function()
       print(select(2, pcall(await)).code)]], {env = {LZE_MPI_TIMEOUT = "0.5"}}))
   end)
 
-  it("can be seen in lze.info(), and so can affinity", function()
+  it("is shown in lze.info(), together with the affinity", function()
     local list = io.open("/proc/self/status"):read "a"
       :match "Cpus_allowed_list:%s*(%S+)"
     local output = process.output("print(require 'lze'.info())", {
@@ -780,11 +780,12 @@ describe("lze.mpi without a launcher", function()
   end)
 end)
 
-describe("a library of MPI", function()
+describe("an MPI library", function()
   local fake = (os.getenv "LZE_TEST_BUILD" or "build") .. "/spec/mpi_fake.so"
   if not fake:find "^/" then fake = "./" .. fake end
 
-  it("is used on the thread for which the program has begun it", function()
+  it("is used only on the thread for which the program has initialised it",
+    function()
     local function world(host)
       return process.output([[
         local ok, err = pcall(require "lze.mpi".world)
@@ -801,7 +802,7 @@ describe("a library of MPI", function()
     assert.equal("1\n", world "4096 0")
   end)
 
-  -- Run a script with control(line) of what the library does.
+  -- Runs a script in which control(line) sets the behaviour of the library.
   local function with_fake(script, env)
     env = env or {}
     local output
@@ -822,7 +823,7 @@ describe("a library of MPI", function()
     return output
   end
 
-  it("is called no more once the program has ended it", function()
+  it("is not called after the program has finalised it", function()
     local output = with_fake([[
       local x, y = lze.buffer("int", 2), lze.buffer("int", 2 << 20)
       local z = lze.buffer("int", 2 << 20, {usage = "device"})
@@ -852,7 +853,7 @@ describe("a library of MPI", function()
       "ended\n.*over\n$", output)
   end)
 
-  it("keeps what a collective that has failed may still write", function()
+  it("keeps the memory that a failed collective may still write", function()
     local output = with_fake [[
       local y, failures = lze.buffer("int", 2 << 20), 0  -- of two pieces
       for k = 1, 8 do
@@ -947,7 +948,7 @@ describe("a library of MPI", function()
     assert.matches("^true\t%d+\n$", output)
   end)
 
-  it("says itself which ranks belong to a grid", function()
+  it("decides which ranks belong to a grid", function()
     assert.equal("nil\t{1}\n", with_fake [[
       control "apart 0"
       local none = world:cart({1}, {reorder = true})
@@ -955,8 +956,8 @@ describe("a library of MPI", function()
       print(none, "{" .. world:cart({1}, {reorder = true}).dims[1] .. "}")]])
   end)
 
-  it("has what communicators have back when making one fails", function()
-    -- Left are those of mpi.world.
+  it("gets its communicators back if making one fails", function()
+    -- The remaining communicators belong to mpi.world.
     assert.equal("true\ntrue\nover\n4 communicators left\n", with_fake([[
       local function make(f)
         local failures = 0
@@ -979,8 +980,8 @@ describe("a library of MPI", function()
   end)
 
   -- The announcement and three pieces: 4 MPI_Isend with an MPI_Test each, then
-  -- 4 MPI_Irecv with an MPI_Test and an MPI_Get_elements_x. What becomes of the
-  -- two sides: "." done, "e" the library's error, "t" truncated, "-" not tried.
+  -- 4 MPI_Irecv with an MPI_Test and an MPI_Get_elements_x. The result of each
+  -- side: "." done, "e" the library's error, "t" truncated, "-" not tried.
   it("may fail in any call of a message in pieces, and works again", function()
     local fails = "fail\te- et et et et et et e. " ..
       (".e "):rep(12) .. "..\n"
@@ -1054,10 +1055,10 @@ describe("a library of MPI", function()
       end]])
   end)
 
-  it("takes the faster reduction where one waits for a long one", function()
-    -- How many calls of the library each makes: of the faster one there is one
-    -- a piece, and from the second piece on two of a barrier before it.
-    -- LZE_MPI_TIMEOUT could not end what they do then.
+  it("uses the faster reduction if the caller waits for a long one", function()
+    -- Each column counts calls of the library. The faster reduction needs one
+    -- call a piece, and two for a barrier before each piece except the first.
+    -- LZE_MPI_TIMEOUT could not end the faster reduction.
     local script = [[
       local function calls(bytes, f)
         local x, k = lze.buffer("uchar", bytes), 0
@@ -1082,7 +1083,7 @@ describe("a library of MPI", function()
       with_fake(script, {LZE_MPI_TIMEOUT = "9"}))
   end)
 
-  it("loses no message that comes while a receive is taken back", function()
+  it("loses no message that arrives while a receive is cancelled", function()
     assert.equal("0\t1\t2\t7\n0\t2\t3145728\t7\n0\t3\t2\t7\n" ..
       "0\t4\t3145728\t7\nMPI_ERR_TRUNCATE\n", with_fake([[
       local tag = 0
@@ -1104,7 +1105,7 @@ describe("a library of MPI", function()
       ]], {LZE_MPI_TIMEOUT = "0.05"}))
   end)
 
-  it("is waited for, by LZE_MPI_TIMEOUT, once a call has begun", function()
+  it("is subject to LZE_MPI_TIMEOUT only once a call has begun", function()
     assert.equal("true\n", with_fake([[
       local k = lze.compile [=[kernel void slow(global uint *x) {
         uint v = x[0];
@@ -1117,7 +1118,8 @@ describe("a library of MPI", function()
       print(world:iallreduce(x, "sum"):wait())]], {LZE_MPI_TIMEOUT = "0.5"}))
   end)
 
-  it("has no later collective where one was given up in the middle", function()
+  it("gets no later collectives after one was given up in the middle",
+    function()
     assert.equal("bcast TIMEOUT\nallreduce GIVEN_UP\nsplit GIVEN_UP\n" ..
       "bcast TIMEOUT\nbcast GIVEN_UP\ntrue\nsplit GIVEN_UP\n", with_fake([[
       local x = lze.buffer("int", 2 << 20, {usage = "device"})
@@ -1143,8 +1145,8 @@ describe("a library of MPI", function()
       try(part, "split", 0)]], {LZE_MPI_TIMEOUT = "0.05"}))
   end)
 
-  it("has no later collective where one was given up before it began",
-      function()
+  it("gets no later collectives after one was given up before it began",
+    function()
     assert.equal("ended\nTIMEOUT\nGIVEN_UP\n", with_fake([[
       local x = lze.buffer("int", 2 << 20, {usage = "device"})
       local y = lze.buffer("int", 1)
@@ -1162,9 +1164,9 @@ describe("a library of MPI", function()
       print(good or err.code)]], {LZE_MPI_TIMEOUT = "0.05"}))
   end)
 
-  -- How often messages in memory of a device are copied, what becomes of them,
-  -- and what lze.info says; the library does what `line` says until it is known
-  -- whether it is given such memory.
+  -- Returns how often messages in device memory are copied, their results, and
+  -- the note of lze.info. The library behaves as `line` says until lze has
+  -- found out whether the library can use device memory.
   local function device_memory(env, line)
     env.LZE_MPI_GPU = env.LZE_MPI_GPU or "1"
     return with_fake(("control '%s'\n"):format(line or "none 0") .. [[
@@ -1230,7 +1232,7 @@ describe("a library of MPI", function()
     "halo\t4\t1 2 3\nallreduce\t0\t1 2 3\nin order\t1\t1 2 3\n" ..
     "1 2 3\t5 5 5\n"
 
-  it("is given memory of devices only with LZE_MPI_GPU=1", function()
+  it("receives device memory only with LZE_MPI_GPU=1", function()
     assert.equal(HOSTED .. "nil\n",
       device_memory {LZE_MPI_GPU = "0", MPI_FAKE_GPU = "1"})
     local said = device_memory {MPI_FAKE_GPU = "1"}
@@ -1239,7 +1241,7 @@ describe("a library of MPI", function()
       "as it is\n$", said)
   end)
 
-  it("is given collectives in their order, with it, too", function()
+  it("receives collectives in order with LZE_MPI_GPU=1 too", function()
     -- An allgather copies its own block first, which takes a while.
     assert.equal("MPI_Iallgather\n", with_fake([[
       local x = lze.buffer("int", 16 << 20, {usage = "device"})
@@ -1252,14 +1254,14 @@ describe("a library of MPI", function()
       end]], {LZE_MPI_GPU = "1", MPI_FAKE_GPU = "1"}))
   end)
 
-  it("is not given it where it says that it cannot use it", function()
+  it("receives no device memory if it reports no support", function()
     local said = device_memory {ZOCL_DEVICE_MEMORY_PRIVATE = "1"}
     assert.equal(HOSTED, said:match "^(.*)note: ")
     assert.matches("goes through the host's all the same: the library says " ..
       "that it cannot use it\n$", said)
   end)
 
-  it("is not given it where it shows that it cannot use it", function()
+  it("receives no device memory if a trial message fails", function()
     local said = device_memory({MPI_FAKE_GPU = "1"}, "halve 1")
     assert.equal(HOSTED, said:match "^(.*)note: ")
     assert.matches("goes through the host's all the same: of a message of " ..
@@ -1277,8 +1279,8 @@ describe("a library of MPI", function()
     end
   end)
 
-  -- The messages of a halo are under way before the inside is computed, and
-  -- after it.
+  -- The messages of a halo are under way from before the inside is computed
+  -- until after it.
   it("may take long while the inside of a halo is computed", function()
     assert.equal("true\ttrue\t4\t6\n", with_fake [[
       local cart = world:cart({1}, {periodic = true})
@@ -1327,7 +1329,7 @@ describe("a library of MPI", function()
   end)
 end)
 
--- Once is enough: not for the sanitizers' program and the collector's modes.
+-- One run is enough: skip the sanitizers' program and the collector's modes.
 local once = not process.hosted and not os.getenv "LZE_TEST_GC" and
   not os.getenv "ZE_ENABLE_VALIDATION_LAYER"
 for _, launcher in ipairs(once and launchers or {}) do
@@ -1346,7 +1348,7 @@ for _, launcher in ipairs(once and launchers or {}) do
       end)
     end
 
-    it("starts ranks whose programs are one rank by themselves", function()
+    it("starts ranks whose child programs are single ranks", function()
       process.with_directory(function(dir)
         process.write(dir .. "/child.lua", [[
           local world = require "lze.mpi".world()
@@ -1361,7 +1363,7 @@ for _, launcher in ipairs(once and launchers or {}) do
       end)
     end)
 
-    it("has no collective where the ranks' calls differ", function()
+    it("refuses a collective if the ranks' calls differ", function()
       local output = run(2, [[-e '
         local lze, world = require "lze", require "lze.mpi".world()
         local first = world.rank == 0
@@ -1423,7 +1425,7 @@ for _, launcher in ipairs(once and launchers or {}) do
       assert.equal(2, count(output, "rank %d saw them all"), output)
     end)
 
-    it("ends though nobody receives what was sent", function()
+    it("ends though nobody receives a sent message", function()
       local output, how, code = run(2, [[-e '
         local lze, world = require "lze", require "lze.mpi".world()
         lze.gc {close_seconds = 0.1}
@@ -1433,7 +1435,7 @@ for _, launcher in ipairs(once and launchers or {}) do
       assert.equal("exit 0", how .. " " .. code)
     end)
 
-    it("gives back what closed communicators had", function()
+    it("frees the resources of closed communicators", function()
       local output = run(1, [[-e '
         local world = require "lze.mpi".world()
         for i = 1, 1000 do                     -- MPICH has 2048 at most
@@ -1444,7 +1446,7 @@ for _, launcher in ipairs(once and launchers or {}) do
       assert.equal("over\n", output)
     end)
 
-    it("keeps no rank in a call for which another has not waited", function()
+    it("keeps no rank in a call that another rank has left", function()
       local output = run(2, [[-e '
         local lze, mpi = require "lze", require "lze.mpi"
         local world = mpi.world()
@@ -1491,7 +1493,7 @@ for _, launcher in ipairs(once and launchers or {}) do
       end
     end)
 
-    it("takes nothing of a world:parallel that another rank has not done",
+    it("takes no data from a world:parallel that failed on another rank",
       function()
       local output = run(2, [[-e '
         local lze, mpi = require "lze", require "lze.mpi"
@@ -1518,8 +1520,7 @@ for _, launcher in ipairs(once and launchers or {}) do
       assert.equal(2, count(output, "2 2\n"), output)
     end)
 
-    it("takes one world:parallel for no other that another rank calls",
-      function()
+    it("does not mix up different calls of world:parallel", function()
       local output = run(3, [[-e '
         local lze, mpi = require "lze", require "lze.mpi"
         local world = mpi.world()
@@ -1557,7 +1558,7 @@ for _, launcher in ipairs(once and launchers or {}) do
       assert.equal(3, count(output, "right\n"), output)
     end)
 
-    it("has numbers that differ, and names of kernels, in a world:parallel",
+    it("accepts different numbers and names of kernels in a world:parallel",
       function()
       local output = run(2, [[-e '
         local lze, mpi = require "lze", require "lze.mpi"
@@ -1590,7 +1591,7 @@ for _, launcher in ipairs(once and launchers or {}) do
       assert.equal("over\n", output)
     end)
 
-    it("gives each rank a device of its own, and the same results", function()
+    it("gives each rank its own device, and the same results", function()
       local devices = "ZOCL_ROOT_DEVICES=4 ZOCL_PEER_ACCESS=0 " ..
         "ZOCL_DEVICE_MEMORY_PRIVATE=1"
       local output = run(4, [[-e 'local lze = require "lze"
@@ -1621,7 +1622,7 @@ for _, launcher in ipairs(once and launchers or {}) do
       end
     end)
 
-    it("compiles once what all ranks want", function()
+    it("compiles a kernel once for all ranks", function()
       process.with_directory(function(dir)
         local output = run(3, [[-e '
           local lze, world = require "lze", require "lze.mpi".world()
@@ -1636,7 +1637,7 @@ for _, launcher in ipairs(once and launchers or {}) do
       end)
     end)
 
-    it("gives each rank's profile a name of its own", function()
+    it("gives each rank's profile its own name", function()
       process.with_directory(function(dir)
         run(2, [[-e '
           local lze, world = require "lze", require "lze.mpi".world()
@@ -1649,7 +1650,7 @@ for _, launcher in ipairs(once and launchers or {}) do
       end)
     end)
 
-    it("has the messages of all ranks in merged profiles", function()
+    it("shows the messages of all ranks in merged profiles", function()
       process.with_directory(function(dir)
         for _, ending in ipairs {".json", ".html"} do
           run(2, [[-e '
@@ -1665,7 +1666,7 @@ for _, launcher in ipairs(once and launchers or {}) do
           return assert(dofile "command/trace.lua".merge({dir .. "/run.0" ..
             ending, dir .. "/run.1" .. ending}, read))
         end
-        -- By rank, what the trace has of it; times are of one clock.
+        -- Maps each rank to its messages in the trace; times use one clock.
         local ranks, at = {}, {}
         for _, e in ipairs(json.decode(merged ".json").traceEvents) do
           if e.name == "process_name" then
@@ -1685,7 +1686,7 @@ for _, launcher in ipairs(once and launchers or {}) do
           assert.same({400, 400}, {sent[3], got[3]})
           assert.is_true(sent[1] <= got[2])
         end
-        -- Neither leaves a barrier before the other enters it.
+        -- No rank leaves a barrier before the other enters it.
         local a, b = at["0 barrier"], at["1 barrier"]
         assert.is_true(a[1] <= b[2] and b[1] <= a[2])
         local data = json.decode(merged ".html":match
@@ -1706,8 +1707,8 @@ for _, launcher in ipairs(once and launchers or {}) do
       end)
     end)
 
-    it("ends all ranks with the first that fails, and says which", function()
-      -- What a rank says goes to a file: mpirun may lose it when all end.
+    it("ends all ranks with the first that fails, and names it", function()
+      -- A rank's messages go to a file: mpirun may lose them when all end.
       process.with_directory(function(dir)
         process.write(dir .. "/fails.lua", [[
           local world = require "lze.mpi".world()
@@ -1737,7 +1738,7 @@ for _, launcher in ipairs(once and launchers or {}) do
         print(world:recv(nil, 1))']])
       assert.not_equal(124, code)               -- not by the time limit
       assert.not_matches("nil", output)
-      -- MPICH 4.2's mpirun says 0, and nothing else, one time in eight.
+      -- MPICH 4.2's mpirun returns 0 without a message one time in eight.
       assert.is_true(launcher == "mpirun.mpich" or how ~= "exit" or code ~= 0,
         output)
     end)
@@ -1771,8 +1772,8 @@ for _, launcher in ipairs(once and launchers or {}) do
       end)
     end)
 
-    it("ends a long message with the rank that ends or fails", function()
-      for _, first in ipairs {0, 1} do           -- who sends is 0
+    it("ends a long message if either rank ends or fails", function()
+      for _, first in ipairs {0, 1} do           -- the sender is 0
         for _, how in ipairs {"os.exit(0, true)", "error 'fails'"} do
           local output, _, code = run(2, ([[-e '
             local lze, world = require "lze", require "lze.mpi".world()
@@ -1788,7 +1789,7 @@ for _, launcher in ipairs(once and launchers or {}) do
             ev:wait()
             print "over"']]):format(first, how:gsub("'", '"')))
           assert.equal(how:find "exit" and 0 or 1, code, output)
-          -- Open MPI 5 may have warnings of its own.
+          -- Open MPI 5 may print its own warnings.
           if code == 0 then assert.matches("over\n", output) end
         end
       end

@@ -1,4 +1,5 @@
--- multi_spec.lua - several devices and tiles, emulated by the driver's knobs.
+-- multi_spec.lua - several devices and tiles, emulated with variables of the
+-- driver.
 -- SPDX-License-Identifier: MIT
 
 local expect = require "spec.support.expect"
@@ -6,7 +7,7 @@ local hooked = require "spec.support.hooked"
 local process = require "spec.support.process"
 local lze = require "lze"
 
--- The lines that a script prints where there are such devices.
+-- Returns the output of a script that runs with `env`.
 local function run(env, script)
   return process.output('local lze = require "lze"\n' .. script, {env = env})
 end
@@ -93,7 +94,7 @@ cpu	{0 1}
 end)
 
 describe("the drivers' variables", function()
-  -- Roots, and the tiles of each.
+  -- Returns the number of tiles of each root device.
   local function shape(env)
     env.ZOCL_ROOT_DEVICES, env.ZOCL_SUB_DEVICES = 2, 2
     return run(env, [[
@@ -102,7 +103,7 @@ describe("the drivers' variables", function()
       print(table.concat(t, " "))]])
   end
 
-  it("make a hierarchy of each kind", function()
+  it("select the kind of hierarchy", function()
     assert.equal("2 2\n", shape {ZE_FLAT_DEVICE_HIERARCHY = "COMPOSITE"})
     assert.equal("0 0 0 0\n", shape {ZE_FLAT_DEVICE_HIERARCHY = "FLAT"})
     assert.equal("0 0 0 0\n", shape {ZE_FLAT_DEVICE_HIERARCHY = "COMBINED"})
@@ -116,7 +117,7 @@ describe("the drivers' variables", function()
       ZE_FLAT_DEVICE_HIERARCHY = "FLAT"})
   end)
 
-  it("are in lze.info", function()
+  it("are shown in lze.info", function()
     local info = run({ZE_AFFINITY_MASK = "0", ZOCL_ROOT_DEVICES = 2,
       ZE_FLAT_DEVICE_HIERARCHY = "FLAT"}, "print(lze.info())")
     assert.matches("\nZE_AFFINITY_MASK=0\n", info)
@@ -125,7 +126,7 @@ describe("the drivers' variables", function()
 end)
 
 describe("dev:reaches", function()
-  it("tells of peer access", function()
+  it("reports peer access", function()
     local script = [[
       local a, b = lze.device(1), lze.device(2)
       print(a:reaches(a), a:reaches(b), b:reaches(1))]]
@@ -140,7 +141,7 @@ describe("dev:reaches", function()
 end)
 
 describe("a copy between devices that do not reach each other", function()
-  it("goes by way of the host, in order, on any queue", function()
+  it("goes through host memory, in order, on any queue", function()
     assert.equal("true\ntrue\ntrue\n", run({ZOCL_ROOT_DEVICES = 2,
       ZOCL_DEVICE_MEMORY_PRIVATE = 1}, [[
       local a, b = lze.device(1), lze.device(2)
@@ -159,8 +160,8 @@ describe("a copy between devices that do not reach each other", function()
       end]]))
   end)
 
-  it("copies once where they do", function()
-    -- Counted by a driver in between.
+  it("copies once if they do reach each other", function()
+    -- A driver in between counts the copies.
     local build = os.getenv "LZE_TEST_BUILD"
     process.with_directory(function(directory)
       local report = directory .. "/report"
@@ -184,7 +185,7 @@ describe("a copy between devices that do not reach each other", function()
 end)
 
 describe("mod:on", function()
-  it("is the same module on another device, with its options", function()
+  it("returns the same module on another device, with its options", function()
     assert.equal("true\ttrue\ttrue\n21 22\n", run({ZOCL_ROOT_DEVICES = 2}, [[
       local a, b = lze.device(1), lze.device(2)
       local m = lze.load("kernels/spec.spv", {device = a})
@@ -196,7 +197,7 @@ describe("mod:on", function()
   end)
 end)
 
-describe("memory that a device does not reach", function()
+describe("memory that a device cannot reach", function()
   local env = {ZOCL_ROOT_DEVICES = 2, ZOCL_PEER_ACCESS = 0}
   local here = [[
     local d, source = lze.devices(), "kernel void add(global int *x, " ..
@@ -217,14 +218,14 @@ describe("memory that a device does not reach", function()
       print(pcall(add, 128, buffer(d[2], "host"), x))]]))
   end)
 
-  it("is filled on a queue of its own device", function()
+  it("is filled on a queue of its device", function()
     assert.equal("true\t7\ttrue\n", run(env, here .. [[
       local x, q = buffer(d[2], "device"), lze.queue(d[1])
       local ev = q:fill(x, 7, 2)
       print(ev:wait(60), x:read()[2], x:read()[1] == 1)]]))
   end)
 
-  it("is refused where a swap would bring it to a task", function()
+  it("is refused if a swap would pass it to a task", function()
     local why = "its device cannot reach the memory of a buffer that is swapped"
     assert.equal("false\tstdin:8: graph g: task g.t: " .. why .. "\ntrue\n" ..
       "false\tgraph g: task g.t: " .. why .. "\n3\t2\t2\n", run(env, here .. [[
@@ -256,7 +257,7 @@ describe("memory that a device does not reach", function()
       end))]]))
   end)
 
-  it("is copied from and to through host memory, boxes too", function()
+  it("is copied through host memory, also in boxes", function()
     assert.equal(("2 2 9 9 2 2 9 9 "):rep(4), run(env, [[
       local d = lze.devices()
       for _, usages in ipairs {{"shared", "device"}, {"device", "shared"}} do
@@ -311,7 +312,7 @@ describe("lze.parallel", function()
       end]]))
   end)
 
-  it("cuts slices, and takes tiles and one device", function()
+  it("splits slices, and accepts tiles or a single device", function()
     for _, env in ipairs {two, {ZOCL_ROOT_DEVICES = 2, ZOCL_SUB_DEVICES = 2,
       ZOCL_DEVICE_MEMORY_PRIVATE = 1}} do
       assert.equal("2 ok\n2 ok\n1 ok\n4 ok\n", run(env, [[
@@ -339,7 +340,7 @@ describe("lze.parallel", function()
     end
   end)
 
-  it("takes slices of buffers of another context", function()
+  it("accepts slices of buffers of another context", function()
     local square = lze.load "kernels/spec.spv".square
     local context <close> = lze.context(lze.device())
     local x = lze.buffer("int", {1, 2, 3, 4}, {context = context})
@@ -348,7 +349,7 @@ describe("lze.parallel", function()
     assert.same({1, 4, 9, 16}, y:read())
   end)
 
-  it("cuts slices of several elements", function()
+  it("splits slices of several elements", function()
     assert.equal("ok\n", run({ZOCL_ROOT_DEVICES = 3}, [[
       local k = lze.compile([=[
         kernel void sum(global const int *rows, global int *sums) {
@@ -363,7 +364,7 @@ describe("lze.parallel", function()
       print "ok"]]))
   end)
 
-  it("leaves what a slice has where nothing is written", function()
+  it("keeps the elements of a slice that are not written", function()
     assert.equal("true\n", run({ZOCL_ROOT_DEVICES = 2, ZOCL_PEER_ACCESS = 0}, [[
       local k = lze.compile([=[
         kernel void odd(global int *y) {
@@ -379,8 +380,8 @@ describe("lze.parallel", function()
       print(wrong == 0)]]))
   end)
 
-  -- Devices of the model run so many work-items a nanosecond, and a launch of
-  -- any takes 5 us more.
+  -- Each model device runs `speed` work-items a nanosecond, and a launch takes
+  -- 5 us more.
   local function parts_of(devices, n, launches, disturbed)
     local core = {is_open = function() return true end,
       is_lua = function() end, slice = function() end,
@@ -403,7 +404,7 @@ describe("lze.parallel", function()
     return parts
   end
 
-  it("gives equal devices the same, after what disturbed one", function()
+  it("gives equal devices equal parts again after a disturbance", function()
     local devices = {{speed = 1, compute_units = 8},
       {speed = 1, compute_units = 8}}
     for _, n in ipairs {6400, 64000, 6400000, 640000000} do
@@ -412,7 +413,7 @@ describe("lze.parallel", function()
     end
   end)
 
-  it("has the parts of long kernels end together", function()
+  it("lets the parts of long kernels end together", function()
     local devices = {{speed = 8, compute_units = 8},
       {speed = 1, compute_units = 8}, {speed = 2, compute_units = 1}}
     local parts = parts_of(devices, 110000000, 40)
@@ -448,8 +449,8 @@ describe("lze.parallel", function()
       assert.equal(0, a % 64)
     end
     assert.equal(4, #rows)
-    assert.same({1 << 14, 1 << 14}, rows[1]) -- nothing is known yet
-    assert.same(rows[1], rows[2])            -- the first was not measured
+    assert.same({1 << 14, 1 << 14}, rows[1]) -- nothing measured yet
+    assert.same(rows[1], rows[2])            -- first launch not measured
     for i = 3, 4 do assert.is_true(rows[i][1] > 0 and rows[i][2] > 0) end
   end)
 
@@ -467,7 +468,7 @@ describe("lze.parallel", function()
       end]]))
   end)
 
-  it("does nothing over an empty range, and little over a small one", function()
+  it("runs nothing over an empty range, and handles a small one", function()
     local add = lze.load "kernels/spec.spv".add
     local x = lze.buffer("int", 3)
     local parts = lze.parallel({1}, 0, add, x, 1)
@@ -482,7 +483,7 @@ describe("lze.parallel", function()
       print(table.concat(x:read(), " "))]]))
   end)
 
-  it("leaves out what is before an offset", function()
+  it("skips work-items before an offset", function()
     local add = lze.load "kernels/spec.spv".add
     local x = lze.buffer("int", 5)
     local parts = lze.parallel({1}, {2, offset = 1}, add, x, 7)
@@ -497,7 +498,7 @@ describe("lze.parallel", function()
       print(table.concat(x:read(), " "))]]))
   end)
 
-  it("leaves alone what a debug hook raises", function()
+  it("passes on the error of a debug hook", function()
     local k = lze.kernel(function(i, x) x[i] = i end)
     local x = lze.buffer("int", 100)
     assert.is_true(hooked(function()
@@ -505,7 +506,7 @@ describe("lze.parallel", function()
     end) > 100)
   end)
 
-  it("takes an offset of 0 for none", function()
+  it("treats an offset of 0 as no offset", function()
     local sized = lze.compile [[kernel void sized(global int *v) {
       v[get_global_id(0)] = get_global_size(0);
     }]].sized
@@ -524,7 +525,7 @@ describe("lze.parallel", function()
     assert.same({2, 1}, x:read())
   end)
 
-  it("says what is wrong, and where", function()
+  it("reports invalid arguments", function()
     local add = lze.load "kernels/spec.spv".add
     local x = lze.buffer("int", 3)
     local function misuse(...)

@@ -11,7 +11,7 @@ describe("k.group_hint", function()
   local k = mod.count
   after_each(function() k.group_hint = nil end)
 
-  it("is taken where a launch gives no group", function()
+  it("is used if a launch gives no group", function()
     assert.is_nil(k.group_hint)
     k.group_hint = 40
     assert.same({40, 1, 1}, k.group_hint)
@@ -27,7 +27,7 @@ describe("k.group_hint", function()
     assert.not_equal("40 of 1000: the group_hint", select(4, k:group(1000)))
   end)
 
-  it("decides what runs", function()
+  it("determines the group that runs", function()
     local groups = mod.count_groups
     local seen, sizes = lze.buffer("int", 1000), lze.buffer("int", 1000)
     groups.group_hint = 250
@@ -40,7 +40,7 @@ describe("k.group_hint", function()
     assert.same({1000, 3}, {sizes[1], seen[1000]})
   end)
 
-  it("stands in for the group of a kernel with local arguments", function()
+  it("replaces the group of a kernel with local arguments", function()
     local x = lze.buffer("int", {1, 2, 3, 4, 5, 6})
     local reverse = mod.reverse
     reverse.group_hint = 3
@@ -52,7 +52,7 @@ describe("k.group_hint", function()
     end), 1, true)
   end)
 
-  it("says which limit it breaks", function()
+  it("reports the rule that it violates", function()
     local groups = mod.count_groups
     groups.group_hint = 64
     assert.equal("kernel count_groups: the group_hint 64 does not divide " ..
@@ -96,7 +96,7 @@ describe("LZE_GROUP", function()
       ]] .. script, {env = {LZE_GROUP = groups}})
   end
 
-  it("pins kernels, before hints and after launch tables", function()
+  it("pins kernels, before hints but after launch tables", function()
     assert.equal("50\t8\t8\n40\n", run([[
       mod.count.group_hint = 100
       local a, _, _, why = mod.count:group(1000)
@@ -125,13 +125,13 @@ describe("LZE_GROUP", function()
       run(script, "g.two=25;count=50"))
   end)
 
-  it("says which limit it breaks", function()
+  it("reports the rule that it violates", function()
     assert.matches("kernel count_groups: the group of LZE_GROUP 64 does not " ..
       "divide the range 1009", run("try(mod.count_groups.group, " ..
       "mod.count_groups, 1009)", "count_groups=64"), 1, true)
   end)
 
-  it("must be names and sizes", function()
+  it("must consist of names and sizes", function()
     for _, bad in ipairs {"count", "=64", "count=", "count=0", "count=8x",
                           "count=8x8x8x8", "count=4294967296", "count=8 "} do
       assert.matches("LZE_GROUP: '" .. bad .. "' is not NAME=SIZE",

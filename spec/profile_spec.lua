@@ -1,4 +1,4 @@
--- profile_spec.lua - lze.profile, lze.mark, what they say and write.
+-- profile_spec.lua - lze.profile and lze.mark, their findings and their output.
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
@@ -14,12 +14,12 @@ local function read(path)
   return file:read "a"
 end
 
--- The line that calls this, as events have it.
+-- Returns the calling line in the form that events use.
 local function line(further)
   return here .. ":" .. debug.getinfo(2, "l").currentline + (further or 0)
 end
 
--- Events of one kind.
+-- Returns the events of one kind.
 local function of(p, kind)
   local list = {}
   for _, e in ipairs(p.events) do
@@ -28,7 +28,7 @@ local function of(p, kind)
   return list
 end
 
--- What earlier specs have dropped is not freed in later ones.
+-- Frees what earlier specs have dropped, so that later specs do not free it.
 local function collect()
   collectgarbage()
   collectgarbage()
@@ -37,7 +37,7 @@ end
 describe("lze.profile", function()
   before_each(collect)
 
-  it("leaves no garbage for a launch", function()
+  it("makes no garbage for a launch", function()
     local x, y = lze.buffer("int", 64), lze.buffer("int", 64)
     local square <const> = m.square
     local p <close> = lze.profile()
@@ -52,7 +52,7 @@ describe("lze.profile", function()
     assert.equal(3001, #of(p, "kernel"))
   end)
 
-  it("records what the script has the device do, with its lines", function()
+  it("records the script's device commands with their lines", function()
     local x, y = lze.buffer("int", 1000), lze.buffer("int", 1000)
     local p = lze.profile()
     local lines = {line(1), line(2)}
@@ -90,7 +90,7 @@ describe("lze.profile", function()
     p:close()
   end)
 
-  it("has of each launch how that is cut, in each profile", function()
+  it("records the group size of each launch, in each profile", function()
     local x, y = lze.buffer("int", 1000), lze.buffer("int", 1000)
     local function cut(n)
       local group, _, _, why = m.square:group(n)
@@ -115,7 +115,7 @@ describe("lze.profile", function()
     end
   end)
 
-  it("has the arguments of launches", function()
+  it("records the arguments of launches", function()
     local function given(f)
       local p = lze.profile()
       f()
@@ -148,7 +148,7 @@ describe("lze.profile", function()
       none(1)
     end
     assert.same(both, given(launch))
-    assert.same(both, given(launch)) -- by another recorder
+    assert.same(both, given(launch)) -- with another recorder
     local p = lze.profile()
     launch()
     p:stop()
@@ -161,7 +161,7 @@ describe("lze.profile", function()
     end)
   end)
 
-  it("finds the script's line through whatever is called on the way", function()
+  it("finds the script's line through any kind of caller", function()
     local x = lze.buffer("int", 16)
     local text = "local add, x = ...\n\nadd(16, x, 1)\nreturn nil"
     local p <close> = lze.profile()
@@ -179,7 +179,7 @@ describe("lze.profile", function()
     end)
     co()
     co()
-    -- Functions come and go, maybe at the same address.
+    -- Functions come and go, possibly at the same address.
     for i = 1, 20 do
       next_is("chunk" .. i % 3 .. ".lua:3")
       load(text, "@chunk" .. i % 3 .. ".lua")(m.add, x)
@@ -191,10 +191,10 @@ describe("lze.profile", function()
       next_is(name .. ":3")
       load(text, "=" .. name)(m.add, x)
     end
-    -- A file that was changed, and loaded again.
+    -- A file that was changed and loaded again.
     next_is "chunk1.lua:4"
     load("\n" .. text, "@chunk1.lua")(m.add, x)
-    -- By a tail call, by functions in C, and where there is nothing else.
+    -- A tail call, functions in C, and no Lua function at all.
     local tail = load("local add, x = ...\nreturn add(16, x, 1)", "@tail.lua")
     next_is "tail.lua:2"
     tail(m.add, x);
@@ -206,7 +206,7 @@ describe("lze.profile", function()
     table.sort({1, 2}, function() return m.add(16, x, 1) ~= nil end)
     next_is "no line"
     coroutine.wrap(m.add.launch)(m.add, 16, x, 1)
-    -- One without lines is passed over, as is what lze has written in Lua.
+    -- A function without lines is skipped, as are lze's own functions in Lua.
     local stripped = load(string.dump(load(text), true), "=stripped", "b")
     next_is(line(1))
     stripped(m.add, x)
@@ -232,8 +232,8 @@ describe("lze.profile", function()
     assert.equal(#wanted, x[16])
   end)
 
-  -- Lua's messages leave out where such a name begins.
-  it("names a script of any name whole, and shows its lines", function()
+  -- Lua's messages omit the beginning of a name this long.
+  it("shows the whole name of a script, and the lines of the script", function()
     process.with_directory(function(dir)
       local path = dir .. "/" .. ("long"):rep(20) .. ".lua"
       process.write(path, 'local lze = require "lze"\nlze.mark "here" -- line')
@@ -247,7 +247,7 @@ describe("lze.profile", function()
     end)
   end)
 
-  it("records only while it goes on, and changes nothing else", function()
+  it("records only until it is stopped, and changes nothing else", function()
     local x = lze.buffer("int", 16)
     m.add(16, x, 1)
     local p = lze.profile()
@@ -263,7 +263,7 @@ describe("lze.profile", function()
     p:close()
   end)
 
-  it("records a call, and returns what that returns", function()
+  it("records a call, and returns the call's results", function()
     local x = lze.buffer("int", 16)
     local p, a, b, c = lze.profile(function(...)
       m.add(16, x, 1)
@@ -287,7 +287,8 @@ describe("lze.profile", function()
     assert.equal(10, x[1])
   end)
 
-  it("ends with an error of the call, which stays what it is", function()
+  it("ends with an error in the call, and raises that error unchanged",
+    function()
     local thrown = {}
     local ok, err = pcall(lze.profile, function() error(thrown) end)
     assert.is_false(ok)
@@ -300,7 +301,7 @@ describe("lze.profile", function()
       end)))
   end)
 
-  it("nests, and each has what happened in its time", function()
+  it("nests, and each profile records the events of its time", function()
     local x = lze.buffer("int", 16)
     local outer = lze.profile()
     m.add(16, x, 1)
@@ -314,7 +315,8 @@ describe("lze.profile", function()
     outer:close()
   end)
 
-  it("keeps the newest where there is no room, and counts the rest", function()
+  it("keeps the newest events when it is full, and counts the dropped ones",
+    function()
     local p = lze.profile {events = 10}
     for i = 1, 5000 do lze.mark("m" .. i) end
     assert.equal(4990, p.dropped)
@@ -324,7 +326,7 @@ describe("lze.profile", function()
     assert.equal("m4991", p.events[1].name)
     assert.equal("m5000", p.events[10].name)
     assert.matches("4990 older ones dropped", tostring(p))
-    -- One with more room begins while another has little.
+    -- A larger profile begins while a small one records.
     local few = lze.profile {events = 4}
     for i = 1, 10 do lze.mark("f" .. i) end
     local more = lze.profile {events = 3000}
@@ -335,7 +337,7 @@ describe("lze.profile", function()
     assert.equal(2506, few.dropped)
     assert.same({2500, 0}, {#more.events, more.dropped})
     assert.equal("g1", more.events[1].name)
-    -- Of what it has then, some is before the place of its newest, some after.
+    -- At this point some events lie before the newest event's slot, some after.
     few = lze.profile {events = 4}
     for i = 1, 6 do lze.mark("h" .. i) end
     more = lze.profile {events = 3000}
@@ -347,7 +349,7 @@ describe("lze.profile", function()
     assert.same({"h4", "h5", "h6", "h7"}, names)
   end)
 
-  it("knows builds, memory and runs of plans", function()
+  it("records builds, memory and runs of plans", function()
     local x = lze.buffer("int", 16)
     local plan <close> = lze.graph "sums":task("a", m.add, 16, x, 1):compile()
     local p = lze.profile()
@@ -367,7 +369,7 @@ describe("lze.profile", function()
     assert.is_not_nil(mod)
   end)
 
-  it("knows the collections that memory has forced", function()
+  it("records the collections that memory has forced", function()
     local before = lze.gc()
     local kept, collections = {}, lze.stats().collections
     local p = lze.profile()
@@ -400,7 +402,8 @@ describe("lze.profile", function()
         :compile(options)
     end
 
-    -- The tasks of the event at that place, which are in its time.
+    -- Returns the tasks of the event at `place`, after checking that they lie
+    -- in its time.
     local function tasks_of(p, place)
       local list, run = {}, p.events[place]
       for i, e in ipairs(p.events) do
@@ -420,7 +423,7 @@ describe("lze.profile", function()
       for i, e in ipairs(p.events) do if e == event then return i end end
     end
 
-    it("has them within the run", function()
+    it("has the tasks within the run", function()
       local plan <close> = a_plan {profile = true}
       plan:run()
       local where
@@ -450,7 +453,7 @@ describe("lze.profile", function()
         assert.same({n, 1, 1}, {n, tasks[2].group[2] or 1,
           tasks[2].group[3] or 1})
       end
-      -- What the report says of the last run is the same.
+      -- The plan's report of the last run is the same.
       for i, task in ipairs(plan:report().tasks) do
         local e = tasks_of(p, place_of(p, runs[2]))[i]
         assert.equal(task.name, e.name)
@@ -459,7 +462,7 @@ describe("lze.profile", function()
       end
     end)
 
-    it("counts their time once", function()
+    it("counts the time of tasks once", function()
       local plan <close> = a_plan {profile = true}
       local p <close> = lze.profile(function() plan:run() end)
       local run, text = of(p, "graph")[1], tostring(p)
@@ -473,13 +476,13 @@ describe("lze.profile", function()
       for name in pairs(sizes) do
         assert.is_truthy(tasks:find(name, 1, true), name)
       end
-      -- Findings are those of the same events without tasks.
+      -- Tasks do not appear in the findings.
       local texts = {}
       for i, f in ipairs(p.findings) do texts[i] = f.text end
       assert.is_nil(table.concat(texts):find("sums.", 1, true))
     end)
 
-    it("writes them into the run's row", function()
+    it("writes tasks into the run's row", function()
       local plan <close> = a_plan {profile = true}
       local p <close> = lze.profile(function() plan:run() end)
       process.with_directory(function(dir)
@@ -511,7 +514,7 @@ describe("lze.profile", function()
       end)
     end)
 
-    it("has those of tasks side by side in rows of their own", function()
+    it("writes tasks that run in parallel into separate rows", function()
       local big = 1 << 20
       local a, b = lze.buffer("int", big), lze.buffer("int", big)
       local plan <close> = lze.graph "wide":task("one", m.add, big, a, 1)
@@ -536,7 +539,7 @@ describe("lze.profile", function()
       end)
     end)
 
-    it("has those of each of several runs in flight", function()
+    it("has the tasks of each of several runs in flight", function()
       gated(function(d, gate, open)
         local k = lze.load("kernels/spec.spv", {device = d})
         local a = lze.buffer("int", n, {device = d})
@@ -562,7 +565,7 @@ describe("lze.profile", function()
         p:stop()
         local names = {}
         for i, run in ipairs(of(p, "graph")) do
-          local ends = 0 -- of each run the clocks are compared anew
+          local ends = 0 -- the clocks are compared again for each run
           assert.is_nil(run.untimed)
           for _, e in ipairs(tasks_of(p, place_of(p, run))) do
             names[#names + 1] = i .. " " .. e.name
@@ -574,7 +577,7 @@ describe("lze.profile", function()
           "2 sums.one", "2 sums.two", "3 other.one", "4 sums.zero",
           "4 sums.one", "4 sums.two", "5 other.one"}, names)
         assert.is_nil(tostring(p):find("without all their", 1, true))
-        -- With nothing that records nothing is kept.
+        -- Without a profile nothing is recorded.
         plan:run {iterations = 3}
         assert.equal(11, #of(p, "task"))
         local after <close> = lze.profile(plan.run, plan)
@@ -582,7 +585,7 @@ describe("lze.profile", function()
       end)
     end)
 
-    it("has those of runs with calls", function()
+    it("has the tasks of runs with calls", function()
       local calls = 0
       x, y = lze.buffer("int", n), lze.buffer("int", n)
       local plan <close> = lze.graph "sums":fill("zero", x, 3)
@@ -598,8 +601,8 @@ describe("lze.profile", function()
       end
     end)
 
-    -- What a script prints about three runs in flight together, on a driver
-    -- with those rules while they are begun.
+    -- Returns the output of a script about three runs in flight together. The
+    -- driver follows `rules` while the runs start.
     local function in_flight(rules)
       local out
       process.with_directory(function(dir)
@@ -637,7 +640,7 @@ describe("lze.profile", function()
       return out
     end
 
-    it("says of which runs it has none, and why", function()
+    it("says which runs have no tasks, and why", function()
       local why = "zeCommandListAppendQueryKernelTimestamps: ERROR_UNKNOWN"
       assert.equal("  2 of 3 runs of plans without all their tasks: " .. why ..
         "\n1\tgraph g\tnil\t" .. why .. "\n2\tgraph g\tnil\t" .. why ..
@@ -645,19 +648,20 @@ describe("lze.profile", function()
           "fail zeCommandListAppendQueryKernelTimestamps 0 " .. 0x7ffffffe))
     end)
 
-    it("has them on a driver that keeps no order by itself", function()
+    it("has tasks on a driver that does not order commands by itself",
+      function()
       assert.equal("nil\n1\tgraph g\tnil\tnil\n2\tg.a\t1\tnil\n" ..
         "3\tgraph g\tnil\tnil\n4\tg.a\t3\tnil\n5\tgraph g\tnil\tnil\n" ..
         "6\tg.a\t5\tnil\n3\n", in_flight "api 1 4")
     end)
 
-    it("has none of a plan that is not measured", function()
+    it("has no tasks of a plan that is not measured", function()
       local plan <close> = a_plan()
       local p <close> = lze.profile(function() plan:run() end)
       assert.same({1, 0}, {#of(p, "graph"), #of(p, "task")})
     end)
 
-    it("has none of a run that is not in the profile", function()
+    it("has no tasks of a run that is not in the profile", function()
       local plan <close> = a_plan {profile = true}
       local outer <close> = lze.profile()
       plan:start()
@@ -665,12 +669,13 @@ describe("lze.profile", function()
       lze.wait()
       assert.same({1, 3}, {#of(outer, "graph"), #of(outer, "task")})
       assert.same({0, 0}, {#of(inner, "graph"), #of(inner, "task")})
-      -- Nor of one that there was no room for.
+      -- Nor of a run that did not fit.
       local few <close> = lze.profile({events = 2}, function() plan:run() end)
       assert.same({}, of(few, "task"))
     end)
 
-    it("has those of one that was changed, or collected, meanwhile", function()
+    it("has the tasks of a plan that was changed or collected during a run",
+      function()
       local plan <close> = a_plan {profile = true}
       local p <close> = lze.profile()
       plan:start()
@@ -691,7 +696,7 @@ describe("lze.profile", function()
     end)
   end)
 
-  it("knows what a command depends on", function()
+  it("records which command another one depends on", function()
     local n = 1000
     local x, y = lze.buffer("int", n), lze.buffer("int", n)
     local other = lze.queue()
@@ -712,7 +717,7 @@ describe("lze.profile", function()
       assert.is_true((e.after or 0) < i)
     end
     assert.same({false, "fill", "square", "square", "add"}, after)
-    -- Halves of a buffer are nothing to each other, nor are two that read.
+    -- Halves of a buffer are independent of each other, and so are two readers.
     lze.wait()
     p = lze.profile(function()
       m.add(n // 2, x:view(1, n // 2), 1)
@@ -721,13 +726,13 @@ describe("lze.profile", function()
       y:copy(x, 11, 20, 11)
     end)
     local e = of(p, "kernel")
-    -- Under the validation layer each waits for the one before.
+    -- Under the validation layer each command waits for the one before.
     if not os.getenv "ZE_ENABLE_VALIDATION_LAYER" then
       assert.same({}, {e[1].after, e[2].after})
       e = of(p, "copy")
       assert.same({1, 1}, {e[1].after, e[2].after})
     end
-    -- Each of several parts, in whatever order they are written again.
+    -- Several parts of a buffer, written again in any order.
     local z = lze.buffer("int", 40)
     lze.wait()
     p = lze.profile(function()
@@ -747,7 +752,7 @@ describe("lze.profile", function()
     other:close()
   end)
 
-  it("tells copies of the same bytes from others", function()
+  it("distinguishes copies of the same bytes from other copies", function()
     local n = 4096
     local x = lze.buffer("int", n)
     local y = lze.buffer("int", n)
@@ -793,7 +798,7 @@ describe("lze.profile", function()
       d:copy(x)
       d:copy(x, 1, 10, 20)
     end))
-    -- All of many bytes are looked at when some are as they were.
+    -- If some bytes of a long copy are unchanged, all of them are compared.
     local many = lze.buffer("int", 1 << 16)
     local far = lze.buffer("int", 1 << 16, {usage = "device"})
     local near = lze.buffer("int", 1 << 16)
@@ -809,7 +814,8 @@ describe("lze.profile", function()
     end
   end)
 
-  it("has all the time of reads and writes, with what they wait for", function()
+  it("records the whole time of reads and writes, including their waits",
+    function()
     local x = lze.buffer("int", 4, {usage = "device"})
     lze.wait()
     local t = setmetatable({}, {__len = function() return 4 end,
@@ -834,7 +840,7 @@ describe("lze.profile", function()
     p:close()
   end)
 
-  it("has no garbage of reads and writes", function()
+  it("counts no memory of reads and writes as garbage", function()
     local d = lze.buffer("int", 1 << 16, {usage = "device"})
     local t = d:read()
     local p <close> = lze.profile(function()
@@ -855,7 +861,7 @@ describe("lze.profile", function()
     assert.same(made, freed)
   end)
 
-  it("says what is wrong with its arguments, and once it is closed", function()
+  it("reports invalid arguments, and any use after it is closed", function()
     local p <close> = lze.profile()
     for message, f in pairs {
       ["bad argument #1 to 'profile' %(function expected, got integer 3%)"] =
@@ -907,7 +913,8 @@ describe("lze.profile", function()
 end)
 
 describe("lze.mark", function()
-  it("is a point, or the time of a call, also of one that fails", function()
+  it("records a point, or the time of a call, even if the call fails",
+    function()
     local p = lze.profile()
     lze.mark "point"
     assert.same({1, nil, 3}, {lze.mark("call", function(...) return ... end,
@@ -932,7 +939,7 @@ describe("lze.mark", function()
     assert.equal(p.events[1].start_ns, p.events[1].end_ns)
   end)
 
-  it("has the line that it begins in, however it ends", function()
+  it("has the line of its beginning, however it ends", function()
     local wanted = {}
     local function mark(further, ...)
       wanted[#wanted + 1] = further
@@ -963,7 +970,8 @@ describe("lze.mark", function()
     assert.same(wanted, found)
   end)
 
-  it("may have any number of names, which leaves some to others", function()
+  it("accepts any number of names, and leaves room for names of other events",
+    function()
     local x = lze.buffer("int", 16)
     local p <close> = lze.profile {events = 10}
     for i = 1, 70000 do lze.mark("m" .. i) end
@@ -974,22 +982,22 @@ describe("lze.mark", function()
     assert.equal("(further names)", of(p, "mark")[1].name)
   end)
 
-  it("calls the function also where nothing records", function()
+  it("calls the function even if nothing records", function()
     assert.equal(7, lze.mark("m", function(a, b) return a + b end, 3, 4))
     assert.equal(0, select("#", lze.mark "m"))
     assert.is_false(pcall(lze.mark, "m", error))
   end)
 end)
 
--- The rules are those that a profile uses, on events whose times are set.
+-- The rules of profiles, applied to events with given times.
 local rules = assert(loadfile "lua/profile.lua") {
   json = assert(loadfile "lua/json.lua"), limits = function() end,
 }
 
 local us, ms = 1000, 1000000
 
--- The same events one after the other, as long as is said of each kind or
--- name, in microseconds; the host's calls take a microsecond.
+-- Returns the same events one after the other. `took` gives the duration of
+-- each kind or name in microseconds; a call by the host takes one microsecond.
 local function set_times(events, took)
   local now, list = 0, {}
   for i, e in ipairs(events) do
@@ -1012,7 +1020,7 @@ local function findings(f, took)
   return list
 end
 
--- The first finding of a script is of this rule, says this, and of that line.
+-- Checks the rule, the text and the line of a script's first finding.
 local function leads_to(rule, says, where, f, took)
   local list = findings(f, took or {kernel = 1000, copy = 100, wait = 10})
   assert.is_not_nil(list[1])
@@ -1026,7 +1034,7 @@ describe("findings", function()
   local n = 1 << 16
   local x, y = lze.buffer("int", n), lze.buffer("int", n)
 
-  -- Events by hand, where only the times matter.
+  -- Events made by hand; only their times matter.
   local function launch(queue, from, to, name)
     return {kind = "kernel", name = name or "k", where = "a.lua:" .. queue,
       queue = queue, device = "d", queued_ns = from * ms, call_ns = us,
@@ -1049,20 +1057,20 @@ describe("findings", function()
       dropped = 0})
   end
 
-  it("of a good script are none", function()
+  it("are empty for a good script", function()
     assert.same({}, findings(function()
       x:fill(1)
       for _ = 1, 8 do m.square(n, x, y) end
       y:read(1, 1)
     end, {kernel = 1000, fill = 100, wait = 8000}))
-    -- A graph that is run again and again, its result read once.
+    -- A graph that runs repeatedly; its result is read once.
     local plan <close> = lze.graph():task("add", m.add, n, x, 1):compile()
     assert.same({}, findings(function()
       for _ = 1, 20 do plan:start() end
       lze.wait()
       x:read(1, 4)
     end, {graph = 1000, wait = 20000}))
-    -- A copy each time after what it copies has changed.
+    -- A copy each time its source has changed.
     local d = lze.buffer("int", n, {usage = "device"})
     assert.same({}, findings(function()
       for _ = 1, 8 do
@@ -1070,14 +1078,14 @@ describe("findings", function()
         d:copy(x)
       end
     end, {kernel = 1000, copy = 500}))
-    -- A look at the result now and then: the device soon has the next.
+    -- A read of the result now and then: the device soon has the next command.
     local looks = {}
     for i = 0, 19 do
       looks[#looks + 1] = launch(1, i, i + .98)
       looks[#looks + 1] = wait(i, i + .99)
     end
     assert.same({}, found(looks, 20))
-    -- Data that is new each time, and work with it.
+    -- New data each time, and work with it.
     local writes = {}
     for i = 0, 19 do
       writes[#writes + 1] = copy("write", i, i + .3)
@@ -1085,7 +1093,8 @@ describe("findings", function()
       writes[#writes + 1] = launch(1, i + .5, i + 1)
     end
     assert.same({}, found(writes, 20))
-    -- What another rank sends late: a buffer, which is waited for, and a value.
+    -- Late messages from another rank: a buffer, which is waited for, and a
+    -- value.
     local messages = {}
     for i = 0, 19 do
       messages[#messages + 1] = launch(1, i, i + .1)
@@ -1095,7 +1104,7 @@ describe("findings", function()
       if i % 2 == 0 then messages[#messages + 1] = wait(i, i + 1, "recv") end
     end
     assert.same({}, found(messages, 20))
-    -- A window of commands in flight: the device always has the next.
+    -- A window of commands in flight: the device always has the next command.
     local window = {}
     for i = 0, 19 do
       window[#window + 1] = launch(1, i, i + 1)
@@ -1105,25 +1114,25 @@ describe("findings", function()
       end
     end
     assert.same({}, found(window, 20))
-    -- A device's clock is not the host's to the microsecond.
+    -- The clocks of device and host differ by some microseconds.
     for _, e in ipairs(window) do
       if e.kind == "wait" then e.end_ns = e.end_ns + 2 * ms + us end
     end
     assert.same({}, found(window, 20))
-    -- A few short launches, and a few waits, are nothing.
+    -- A few short launches and a few waits do not matter.
     assert.same({}, findings(function()
       for _ = 1, 5 do m.add:launch(64, x, 1):wait() end
     end, {kernel = 1, wait = 1}))
   end)
 
-  it("launches shorter than their cost", function()
+  it("report launches shorter than their cost", function()
     local where = line(2)
     leads_to("short_launches", "add was launched 200 times for 1.0 us",
       where, function() for _ = 1, 200 do m.add(64, x, 1) end end,
       {kernel = 1})
   end)
 
-  it("waiting inside a loop", function()
+  it("report waiting inside a loop", function()
     local where = line(3)
     leads_to("waits", "waits here for the device 20 times, .* 91 %%", where,
       function()
@@ -1131,7 +1140,7 @@ describe("findings", function()
       end, {kernel = 1000, wait = 10000})
   end)
 
-  it("waiting by what reads elements", function()
+  it("report waiting by reads of elements", function()
     local where = line(4)
     leads_to("waits", "waits here for the device 20 times", where, function()
       for i = 1, 20 do
@@ -1148,8 +1157,9 @@ describe("findings", function()
     end, {kernel = 1000, wait = 10000})
   end)
 
-  it("waiting, for no more than it costs", function()
-    -- Each: the end of a wait, and the next command until it begins.
+  it("count only the idle time that waiting costs", function()
+    -- In each round the device idles from the end of a wait to the next
+    -- command.
     local list = {}
     for i = 0, 19 do
       list[#list + 1] = launch(1, i, i + .7)
@@ -1159,13 +1169,13 @@ describe("findings", function()
     local waits = found(list, 20)
     assert.same({"waits", 1}, {waits[1].rule, #waits})
     assert.equal("195", ("%.0f"):format(waits[1].share * 1000))
-    -- Not what the script does in between.
+    -- The script's work in between does not count.
     for _, e in ipairs(list) do
       if e.kind == "kernel" then e.queued_ns = e.start_ns end
       if e.kind == "wait" then e.end_ns = e.start_ns + .75 * ms end
     end
     assert.same({}, found(list, 20))
-    -- Nor the time until the first launch has been compiled.
+    -- Nor does the time until the first launch has been compiled.
     list = {copy("read", 0, 1), wait(0, 1, "read"), launch(1, 1, 81)}
     list[3].start_ns = 80 * ms
     for i = 81, 99 do
@@ -1177,7 +1187,8 @@ describe("findings", function()
     assert.same({"first_launches", 1}, {late[1].rule, #late})
   end)
 
-  it("a launch is not what the kernel takes on the same cores", function()
+  it("do not count the kernel's time on the same cores as launch cost",
+    function()
     local list = {}
     for i = 0, 299 do
       list[#list + 1] = launch(1, i / 10, (i + .9) / 10)
@@ -1192,7 +1203,7 @@ describe("findings", function()
     assert.matches("300 times for 30.0 us each, .* about 61.0 us", short.text)
   end)
 
-  it("launches of several kernels shorter than their cost", function()
+  it("report launches of several kernels shorter than their cost", function()
     local where = line(4)
     leads_to("short_launches", "square was launched 150 times", where,
       function()
@@ -1203,7 +1214,7 @@ describe("findings", function()
     end, {square = 2, add = 1})
   end)
 
-  it("the same bytes copied again", function()
+  it("report repeated copies of the same bytes", function()
     local d = lze.buffer("int", n, {usage = "device"})
     local t = x:read()
     local where = line(3)
@@ -1228,7 +1239,7 @@ describe("findings", function()
     end)
   end)
 
-  it("the same bytes, which take the script longer than the device", function()
+  it("use the script's time for copies if it exceeds the device's", function()
     local list = {}
     for i = 0, 3 do
       list[#list + 1] = {kind = "copy", name = "write", where = "a.lua:1",
@@ -1242,7 +1253,7 @@ describe("findings", function()
     assert.equal(27 / 40, list[1].share)
   end)
 
-  it("nothing that hardly costs any time", function()
+  it("omit anything that costs hardly any time", function()
     local list = {launch(1, 0, 990)}
     for i = 0, 2 do
       local read = copy("read", 990 + i, 990 + i + .001)
@@ -1258,10 +1269,10 @@ describe("findings", function()
     assert.same({}, found(list, 1000))
   end)
 
-  it("groups of one", function()
+  it("report groups of one", function()
     local seen, sizes = lze.buffer("int", 1009 * 1009 + 8),
       lze.buffer("int", 1009 * 1009 + 8)
-    -- A prime beyond any group, of a kernel that must not be split.
+    -- A prime larger than any group, with a kernel that must not be split.
     local where = line(2)
     leads_to("groups_of_one", "count_groups runs in groups of one work%-item",
       where, function() m.count_groups(1000003, seen, sizes) end)
@@ -1275,7 +1286,7 @@ describe("findings", function()
     assert.same({}, found({new}, 1))
   end)
 
-  it("print themselves", function()
+  it("print as text", function()
     local p <close> = lze.profile(function()
       for _ = 1, 3 do lze.load "kernels/saxpy.spv":close() end
     end)
@@ -1288,7 +1299,7 @@ describe("findings", function()
     assert.equal(table.concat(lines, "\n"), tostring(p.findings))
   end)
 
-  it("builds inside the measured time", function()
+  it("report builds inside the measured time", function()
     local where = line(3)
     leads_to("builds", "module kernels/saxpy.spv is built 3 times", where,
       function()
@@ -1302,7 +1313,7 @@ describe("findings", function()
         k(8, x)
       end
     end, {build = 1})
-    -- For two devices, say: one mistake.
+    -- Builds for two devices are one mistake.
     local events = {}
     for i = 1, 8 do
       events[i] = {kind = "build", name = "module k", where = "a.lua:1",
@@ -1313,7 +1324,7 @@ describe("findings", function()
       {start_ns = 0, end_ns = 10 * ms, dropped = 0})
     assert.equal(1, #list)
     assert.matches("^module k is built 8 times", list[1].text)
-    -- Not the same each time, or not built again.
+    -- Builds that differ, or that happen once.
     assert.same({}, findings(function()
       local double <close> = lze.kernel(function(i, a) a[i] = a[i] + a[i] end)
       for _, kind in ipairs {"short", "int", "long", "float"} do
@@ -1329,7 +1340,7 @@ describe("findings", function()
       end, {build = 1000, kernel = 1000})
   end)
 
-  it("what a whole program begins with, where that takes long", function()
+  it("report the start of a whole program only if it takes long", function()
     local function build(to)
       return {kind = "build", name = "module a", where = "a.lua:1",
         storage = 1, queued_ns = 0, start_ns = 0, end_ns = to * ms}
@@ -1338,7 +1349,7 @@ describe("findings", function()
       return rules.findings(events, {start_ns = 0, end_ns = to * ms,
         dropped = 0, program = true})
     end
-    -- The device waits, too, until its first kernel begins.
+    -- The device also waits until its first kernel begins.
     local late = launch(1, 0, 1900)
     late.start_ns = 900 * ms
     assert.equal("builds", found({build(900)}, 1000)[1].rule)
@@ -1354,11 +1365,11 @@ describe("findings", function()
     assert.matches(": a further run may find it in a cache$",
       of_program({late}, 1900)[1].text)
     late.name = "k"
-    -- Until the first command there is the start of the program.
+    -- The time before the first command belongs to the start of the program.
     assert.equal("idle", found({launch(1, 900, 910)}, 910)[1].rule)
     assert.same({}, of_program({launch(1, 900, 910)}, 910))
     assert.equal("idle", of_program({launch(1, 1100, 1110)}, 1110)[1].rule)
-    -- What is built again and again is a mistake in any case.
+    -- Repeated builds are always a mistake.
     assert.equal("builds", of_program({build(1), build(1), build(1)},
       100)[1].rule)
     assert.is_nil(process.output([[
@@ -1367,7 +1378,7 @@ describe("findings", function()
       :find("measured time", 1, true))
   end)
 
-  it("garbage behind what takes time", function()
+  it("rank garbage after findings that cost time", function()
     local list = {}
     for i = 0, 19 do
       local from = i * 100
@@ -1386,7 +1397,7 @@ describe("findings", function()
     assert.same({"waits", "garbage"}, rows)
   end)
 
-  it("memory held by garbage", function()
+  it("report memory held by garbage", function()
     local kept, where = {}, line(3)
     leads_to("garbage", "6 buffers that were made here, 96.0 MiB, were " ..
       "there at once until the collector freed them", where, function()
@@ -1402,7 +1413,7 @@ describe("findings", function()
         assert(#b > 0)
       end
     end, {}))
-    -- Many are made, and the collector keeps up.
+    -- Many buffers are made, and the collector keeps up.
     local list = {}
     for i = 0, 99 do
       for _, kind in ipairs {"alloc", "free"} do
@@ -1415,7 +1426,7 @@ describe("findings", function()
     assert.same({}, found(list, 100))
   end)
 
-  it("buffers made again and again", function()
+  it("report buffers made again and again", function()
     local list = {}
     for i = 0, 9 do
       local from = i * 10
@@ -1429,29 +1440,29 @@ describe("findings", function()
       {made[1].rule, made[1].where, made[1].share, #made})
     assert.matches("^10 buffers are made here, .* 80 %% of the time",
       made[1].text)
-    -- Not where the device has work meanwhile.
+    -- Not if the device has work during that time.
     for _, e in ipairs(list) do
       if e.kind == "kernel" then e.end_ns = e.end_ns + 8 * ms end
     end
     assert.same({}, found(list, 110))
-    -- Nor of few: then nobody knows what the device should do.
+    -- Nor for a few buffers: the device's next work is unknown then.
     assert.same({}, found({list[1], list[2]}, 16))
     local p <close> = lze.profile(function() lze.buffer("int", n):close() end)
     local e = of(p, "alloc")[1]
     assert.is_true(e.start_ns < e.end_ns)
   end)
 
-  it("of a profile without its beginning are of what it has", function()
+  it("use only the recorded part of a profile without its beginning", function()
     local list = {}
     for i = 900, 999 do
       list[#list + 1] = launch(1, i, i + 1)
-      list[#list].queued_ns = (i - 800) * ms -- behind what was dropped
+      list[#list].queued_ns = (i - 800) * ms -- after the dropped events
     end
     local about = {start_ns = 0, end_ns = 1000 * ms, dropped = 4321}
     assert.same({}, rules.findings(list, about))
     assert.matches("^profile: 100.0 ms, device busy 100 %%",
       rules.text(list, about))
-    -- It cannot know which launches are first.
+    -- The profile cannot tell which launches are first.
     local late = launch(1, 900, 1000)
     late.start_ns = 960 * ms
     assert.same({}, rules.findings({late}, about))
@@ -1460,7 +1471,7 @@ describe("findings", function()
     assert.equal("first_launches", rules.findings({late}, about)[1].rule)
   end)
 
-  it("a device idle while the host computes", function()
+  it("report a device that is idle while the host computes", function()
     local list = found({launch(1, 0, 10), launch(2, 90, 100)}, 100)
     assert.equal("idle", list[1].rule)
     assert.equal("a.lua:2", list[1].where)
@@ -1475,7 +1486,7 @@ describe("findings", function()
       launch(2, 90, 100)}, 100))
   end)
 
-  it("a script that computes between its launches", function()
+  it("report a script that computes between its launches", function()
     local where = line(4)
     leads_to("idle", "100.0 ms, 100 %% of the time", where, function()
       for i = 1, 5 do
@@ -1485,7 +1496,7 @@ describe("findings", function()
     end, {mark = 20000, kernel = 100})
   end)
 
-  it("two queues on the same buffer", function()
+  it("report two queues on the same buffer", function()
     local q <close> = lze.queue()
     local where = line(5)
     leads_to("queues", "never work at the same time, 4.0 ms and 4.0 ms",
@@ -1497,7 +1508,7 @@ describe("findings", function()
     end)
   end)
 
-  it("no queues that are used one after the other", function()
+  it("do not report queues that are used one after the other", function()
     local list = {}
     for i = 0, 9 do
       list[#list + 1] = launch(i < 5 and 1 or 2, i * 10, i * 10 + 10)
@@ -1508,7 +1519,7 @@ describe("findings", function()
     assert.equal("queues", found(list, 100)[1].rule)
   end)
 
-  it("short copies and fills, as short launches", function()
+  it("report short copies and fills like short launches", function()
     for _, kind in ipairs {"copy", "fill"} do
       local list = {}
       for i = 0, 999 do
@@ -1524,27 +1535,27 @@ describe("findings", function()
       assert.matches("^" .. kind .. " was called 1000 times for 30 ns each, " ..
         "and a call costs about 5.0 us: " .. kind .. " more at once$",
         made[1].text)
-      -- It costs no more than there is from one to the next.
+      -- The cost is at most the time from one call to the next.
       for i, e in ipairs(list) do
         e.queued_ns = 2 * i * us
         e.start_ns, e.end_ns = e.queued_ns + 970, e.queued_ns + us
       end
       assert.matches("a call costs about 2.0 us: ", found(list, 2)[1].text)
-      -- Of large ones the call is no cost of its own.
+      -- The call for a large copy has no separate cost.
       for _, e in ipairs(list) do e.bytes = 1 << 20 end
       assert.same(kind == "fill" and "short_launches" or nil,
         (found(list, 10)[1] or {}).rule)
     end
   end)
 
-  it("work that lies in a batched queue", function()
+  it("report work that waits in a batched queue", function()
     local late = launch(1, 900, 950)
     late.queued_ns, late.submitted_ns = 0, 899 * ms
     local list = found({late}, 1000)
     assert.same({"unflushed", .899, 1}, {list[1].rule, list[1].share, #list})
     assert.matches("^k lay in a batched queue .* 899.0 ms in all: q:flush",
       list[1].text)
-    -- The device had something else to do.
+    -- The device had other work.
     local before = launch(1, 0, 900)
     assert.same({}, found({before, late}, 1000))
     local q = lze.queue {mode = "batched"}
@@ -1559,7 +1570,7 @@ describe("findings", function()
     q:close()
   end)
 
-  it("no first launches behind work from before", function()
+  it("do not report first launches behind earlier work", function()
     local late = launch(1, 0, 150)
     late.start_ns = 140 * ms
     assert.equal("first_launches", found({late}, 160)[1].rule)
@@ -1568,20 +1579,20 @@ describe("findings", function()
         end_ns = list[#list].end_ns, dropped = 0, pending = true})
     end
     assert.same({}, pending {late})
-    -- From then on it is known what the device does.
+    -- From here on the state of the device is known.
     local other = launch(1, 150, 290, "other")
     other.start_ns = 280 * ms
     assert.equal("first_launches", pending({late, other})[1].rule)
   end)
 
-  it("no group that the source requires", function()
+  it("do not blame `group` for a size that the source requires", function()
     local e = launch(1, 0, 10)
     e.group, e.why = {1}, "1 of 64: the required group"
     assert.matches("leave reqd_work_group_size out of its source$",
       found({e}, 10)[1].text)
   end)
 
-  it("no buffers that a script does not make", function()
+  it("do not report buffers that a script does not make", function()
     local d = lze.buffer("int", n, {usage = "device"})
     local names = {}
     local p <close> = lze.profile(function()
@@ -1614,7 +1625,7 @@ describe("findings", function()
       "there, by x:set$", found(list, 100)[1].text)
   end)
 
-  it("on one line each, whatever the names are", function()
+  it("take one line each, even if names contain line breaks", function()
     local list = {}
     for i = 1, 3 do
       list[i] = {kind = "build", name = "module a\n  2. b\27[2J\u{9B}3m",
@@ -1625,7 +1636,7 @@ describe("findings", function()
       found(list, 4)[1].text)
   end)
 
-  it("queues that never overlap", function()
+  it("report queues that never overlap", function()
     local apart = {launch(1, 0, 20), launch(2, 20, 50), launch(1, 50, 80),
       launch(2, 80, 100)}
     local list = found(apart, 100)
@@ -1636,22 +1647,22 @@ describe("findings", function()
     assert.same({}, found(apart, 100))
   end)
 
-  it("a first launch that waits for the driver's compiler", function()
+  it("report a first launch that waits for the driver's compiler", function()
     local late = launch(1, 0, 100)
     late.start_ns = 60 * ms
     local list = found({late, launch(1, 100, 140)}, 140)
     assert.equal("first_launches", list[1].rule)
     assert.matches("60.0 ms until k began for the first time", list[1].text)
-    -- Not where the device was busy meanwhile.
+    -- Not if the device was busy during that time.
     assert.same({}, found({launch(1, 0, 60, "other"), late}, 100))
-    -- Nor where what it depends on was not over.
+    -- Nor if the launch waited for a dependency.
     local other, behind = launch(1, 0, 100, "other"), launch(2, 0, 150)
     other.device_number, behind.device_number = 1, 2
     behind.start_ns, behind.after = 110 * ms, 1
     assert.same({}, found({other, behind}, 150))
     behind.after = nil
     assert.equal("first_launches", found({other, behind}, 150)[1].rule)
-    -- In several sizes of groups, and of what no script can prepare.
+    -- In several group sizes, and a kernel that no script can prepare.
     local again = launch(1, 100, 160)
     again.start_ns, again.group = 150 * ms, {16}
     list = found({late, again}, 160)
@@ -1661,7 +1672,7 @@ describe("findings", function()
     list = found({late}, 100)
     assert.matches(": run it once before what is measured$", list[1].text)
     late.name = "k"
-    -- A plan's first run, where a later one is shorter.
+    -- A plan's first run, if a later one is shorter.
     local runs = {launch(1, 0, 100, "graph g"), launch(1, 100, 110, "graph g")}
     for _, e in ipairs(runs) do e.kind, e.group = "graph", nil end
     list = found(runs, 110)
@@ -1680,7 +1691,7 @@ describe("findings", function()
       list[1].text)
   end)
 
-  it("are in the order of what they cost", function()
+  it("are ordered by their cost", function()
     local events = {}
     for i = 0, 199 do
       events[#events + 1] = launch(1, i, i + .001)
@@ -1695,7 +1706,7 @@ describe("findings", function()
     end
   end)
 
-  it("are what a profile says", function()
+  it("appear in the text of a profile", function()
     local p = lze.profile(function()
       for _ = 1, 3 do lze.load "kernels/saxpy.spv":close() end
     end)
@@ -1726,7 +1737,7 @@ describe("tostring of a profile", function()
     p:close()
   end)
 
-  it("has times and sizes in units that suit them", function()
+  it("shows times and sizes in suitable units", function()
     local function event(kind, name, ns, bytes)
       return {kind = kind, name = name, where = "x.lua:1", device = "d",
         queue = 1, queued_ns = 0, submitted_ns = 0, start_ns = 0, end_ns = ns,
@@ -1760,7 +1771,7 @@ describe("tostring of a profile", function()
     p:close()
   end)
 
-  it("counts for tasks the bytes that it counts for launches", function()
+  it("counts the same bytes for tasks and for launches", function()
     local n <const> = 100
     local x, y = lze.buffer("int", 4 * n), lze.buffer("int", 5 * n)
     local plan <close> = lze.graph():task("square", m.square, n, x, y)
@@ -1775,7 +1786,7 @@ describe("tostring of a profile", function()
     assert.same({8 * n, 8 * n}, {tasks[1].bytes, tasks[2].bytes})
   end)
 
-  it("compares kernels with what the device can do", function()
+  it("compares kernels with the limits of the device", function()
     local prompt = require "lze.prompt"
     local name = lze.device().name
     local n = 1 << 12
@@ -1785,7 +1796,7 @@ describe("tostring of a profile", function()
       m.add(n, y, 1)
     end)
     local launches = of(p, "kernel")
-    -- Read and written once each; read and written.
+    -- square reads one buffer and writes the other; add reads and writes one.
     assert.same({8 * n, 8 * n}, {launches[1].bytes, launches[2].bytes})
     local before = prompt.limits(name)
     prompt.limits(name, {copy = 1e-3, float = 3.25})
@@ -1805,7 +1816,7 @@ describe("tostring of a profile", function()
     p:close()
   end)
 
-  it("does not wait while it records", function()
+  it("does not wait while the profile records", function()
     local x = lze.buffer("int", 16)
     local p <close> = lze.profile()
     m.add(16, x, 1)
@@ -1813,7 +1824,7 @@ describe("tostring of a profile", function()
     assert.equal(1, #of(p, "kernel"))
   end)
 
-  it("says how much is not over, and has no times of that", function()
+  it("says how many events are pending, and shows no times for them", function()
     local x = lze.buffer("int", 16)
     local p <close> = lze.profile()
     local q <close> = lze.queue {mode = "batched"}
@@ -1869,7 +1880,7 @@ describe("p:save", function()
           memory[#memory + 1] = e.args.bytes
         end
       end
-      -- What is there from before counts.
+      -- Memory from before the profile counts.
       assert.equal(now, memory[#memory])
       assert.equal(now + (1 << 20), math.max(table.unpack(memory)))
     end)
@@ -1878,7 +1889,7 @@ describe("p:save", function()
     assert.is_true(around.recording)
   end)
 
-  it("gives a script events of its own", function()
+  it("is not affected if a script changes the events", function()
     local x = lze.buffer("int", 64)
     local p <close> = lze.profile(function() m.add(64, x, 1) end)
     local text, events = tostring(p), p.events
@@ -1899,7 +1910,7 @@ describe("p:save", function()
       assert.is_truthy(text:find(("\nkernel,square,%s,%s,%d,%d,%d,%d,"):format(
         e.where, (e.device:gsub(".*,.*", '"%0"')), e.queue, e.queued_ns,
         e.start_ns, e.end_ns), 1, true))
-      -- It has a column for whatever events have.
+      -- The table has a column for every field of an event.
       local columns = {}
       for column in text:match "^[^\n]*":gmatch "[^,]+" do
         columns[column] = true
@@ -1912,7 +1923,7 @@ describe("p:save", function()
     end)
   end)
 
-  it("writes a trace, with every nanosecond", function()
+  it("writes a trace that includes every nanosecond", function()
     process.with_directory(function(dir)
       local p = profile():save(dir .. "/run.json")
       local trace = json.decode(read(dir .. "/run.json"))
@@ -1930,7 +1941,7 @@ describe("p:save", function()
       assert.equal(e.end_ns - e.start_ns, ns(t.dur))
       assert.equal(e.where, t.args.where)
       assert.equal("1000", t.args.global)
-      -- The copy waits for the kernel that reads what it writes.
+      -- The copy waits for the kernel that reads the copy's target.
       assert.same({t.pid, by_name.copy.pid}, {by_name.s.pid, by_name.f.pid})
       assert.equal(by_name.s.id, by_name.f.id)
       assert.equal(by_name.copy.ts, by_name.f.ts)
@@ -1944,7 +1955,7 @@ describe("p:save", function()
     end)
   end)
 
-  it("writes marks that overlap into rows of their own", function()
+  it("writes marks that overlap into separate rows", function()
     local function mark(name, from, to)
       return {kind = "mark", name = name, queued_ns = from, start_ns = from,
         end_ns = to}
@@ -1964,14 +1975,14 @@ describe("p:save", function()
       last = "script"}, found)
   end)
 
-  it("writes a page that needs nothing else", function()
+  it("writes a page that needs no other files", function()
     process.with_directory(function(dir)
       local p = profile():save(dir .. "/run.html")
       local page = read(dir .. "/run.html")
       assert.matches("^<!DOCTYPE html>", page)
       assert.is_nil(page:find "https?:")
       assert.is_nil(page:find "@%u+@")
-      -- People open it for the findings.
+      -- The findings come first, because people open the page for them.
       assert.matches("<pre>profile: [^\n]*\n\nfindings.-\n\nkernels\n", page)
       assert.is_true(page:find("<pre>", 1, true) <
         page:find("<canvas", 1, true))
@@ -1993,7 +2004,7 @@ describe("p:save", function()
     end)
   end)
 
-  it("writes UTF-8, whatever names are", function()
+  it("writes UTF-8 even if names are not valid UTF-8", function()
     local lost, good = "\u{FFFD}", "A\u{7FF}\u{800}\u{D7FF}\u{E000}" ..
       "\u{FFFD}\u{10000}\u{10FFFF}\"\t"
     local names = {[good] = good, ["a\xFFb"] = "a" .. lost .. "b",
@@ -2030,7 +2041,7 @@ describe("p:save", function()
     end)
   end)
 
-  it("counts characters in tables, and cuts none", function()
+  it("counts characters in tables, and never cuts one in half", function()
     local p = lze.profile(function()
       lze.mark(("\u{E4}"):rep(20))
       lze.mark "short"
@@ -2042,7 +2053,7 @@ describe("p:save", function()
       "  " .. here .. ":", 1, true))
   end)
 
-  it("keeps names on their lines, whatever is in them", function()
+  it("keeps each name on one line, even if it contains line breaks", function()
     local p = lze.profile(function()
       lze.mark "a\n  b\27[2J\u{E4}"
       assert(load("require('lze').mark 'x'", "=c\n\27[2Jd"))()
@@ -2052,7 +2063,7 @@ describe("p:save", function()
     assert.is_truthy(text:find("  c  [2Jd:1\n", 1, true))
   end)
 
-  -- The first of what matches in each process's or row's name, in order.
+  -- Runs a script and returns the names of its processes and rows, in order.
   local function of_devices(script, env)
     local found
     process.with_directory(function(dir)
@@ -2095,7 +2106,7 @@ describe("p:save", function()
     return found
   end
 
-  it("tells devices of one name apart, as lze.devices() numbers them",
+  it("numbers devices of one name as lze.devices() does",
     function()
       local name = lze.device().name
       local seen = of_devices("launch(lze.devices()[2]) launch(1)",
@@ -2112,18 +2123,18 @@ describe("p:save", function()
       assert.equal("alloc 1.nil\nkernel 1.nil\nalloc 1.2\nkernel 1.2\n",
         seen.events)
       assert.same({"device 1, queue", "device 1 tile 2, queue"}, seen.rows)
-      -- Numbers are those of what is to be seen.
+      -- Only visible devices are numbered.
       seen = of_devices("launch(1) launch(2)", {ZOCL_SUB_DEVICES = "2",
         ONEAPI_DEVICE_SELECTOR = "*:0.*"})
       assert.equal("alloc 1.nil\nkernel 1.nil\nalloc 2.nil\nkernel 2.nil\n",
         seen.events)
-      -- Where there is one device, rows are not crowded with it.
+      -- With one device, the names of rows do not mention it.
       seen = of_devices("launch(1)", {})
       assert.same({{"queue"}, {"device 1: " .. name}},
         {seen.rows, seen.processes})
     end)
 
-  it("has rows of its own for each of several devices", function()
+  it("has separate rows for each of several devices", function()
     local text = process.output([[
       local lze = require "lze"
       local prompt = require "lze.prompt"
@@ -2152,7 +2163,7 @@ describe("p:save", function()
     end
   end)
 
-  it("numbers devices at the program's end, too", function()
+  it("also numbers devices at the program's end", function()
     process.with_directory(function(dir)
       process.output([[
         local lze = require "lze"
@@ -2165,7 +2176,7 @@ describe("p:save", function()
     end)
   end)
 
-  it("writes points in a locale with commas", function()
+  it("writes decimal points in a locale with commas", function()
     local script = [[
       local lze = require "lze"
       assert(os.setlocale(os.getenv "SPEC_LOCALE"))
@@ -2221,7 +2232,8 @@ describe("LZE_PROFILE", function()
     end)
   end)
 
-  it("writes nothing else into it where standard streams are closed", function()
+  it("writes nothing else into the file if standard streams are closed",
+    function()
     process.with_directory(function(dir)
       local path = dir .. "/run.csv"
       for closed, write in pairs {["1>&-"] = "print 'this'",
@@ -2234,7 +2246,7 @@ describe("LZE_PROFILE", function()
     end)
   end)
 
-  it("leaves no file where a signal ends the program", function()
+  it("leaves no file if a signal ends the program", function()
     process.with_directory(function(dir)
       process.write(dir .. "/old.csv", "of an earlier run")
       assert(os.execute(("ln -s old.csv '%s/link.csv'"):format(dir)))
@@ -2246,13 +2258,13 @@ describe("LZE_PROFILE", function()
       end
       local list <close> = io.popen(("ls '%s'"):format(dir))
       assert.equal("link.csv\n", list:read "a")
-      -- The link goes on pointing to its file.
+      -- The link still points to its file.
       process.output(script, {env = {LZE_PROFILE = dir .. "/link.csv"}})
       assert.matches("^kind,name,", read(dir .. "/old.csv"))
     end)
   end)
 
-  it("has the process and the rank in the name", function()
+  it("puts the process and the rank into the name", function()
     process.with_directory(function(dir)
       local r = process.run(script, {env = {LZE_PROFILE = dir .. "/a.%p.csv",
         PMI_RANK = "3"}, before = "echo $$"})
@@ -2262,7 +2274,7 @@ describe("LZE_PROFILE", function()
     end)
   end)
 
-  it("writes to what cannot be cut, too", function()
+  it("also writes to files that cannot be truncated", function()
     process.with_directory(function(dir)
       for device, said in pairs {["/dev/null"] = "", ["/dev/full"] =
         "lze: LZE_PROFILE: the profile is not written: No space left on " ..
@@ -2275,7 +2287,8 @@ describe("LZE_PROFILE", function()
     end)
   end)
 
-  it("shows text, and refuses early what it cannot write", function()
+  it("shows text, and immediately refuses a file that it cannot write",
+    function()
     assert.matches("\nkernels\n", process.output(script,
       {env = {LZE_PROFILE = "-"}}))
     for name, message in pairs {

@@ -1,4 +1,4 @@
--- queue_spec.lua - queues: their kinds, their order and what they enqueue.
+-- queue_spec.lua - queues: their kinds, their order and their commands.
 -- SPDX-License-Identifier: MIT
 
 local expect = require "spec.support.expect"
@@ -8,7 +8,7 @@ local process = require "spec.support.process"
 local mod = lze.load "kernels/spec.spv"
 local limit = 60
 
--- Some tenths of a second of work.
+-- Launches some tenths of a second of work.
 local function slow(q, x)
   return q:launch(mod.spin, 1, x or lze.buffer("uint", 1), 100000000)
 end
@@ -21,7 +21,7 @@ for _, mode in ipairs {"immediate", "batched"} do
 end
 
 describe("lze.queue", function()
-  it("says what is in force", function()
+  it("reports its settings", function()
     local q = lze.queue()
     assert.equal("immediate", q.mode)
     assert.equal("in", q.order)
@@ -52,7 +52,7 @@ describe("lze.queue", function()
     assert.equal(d, lze.queue(d, {context = d.context}).device)
   end)
 
-  it("of a copy engine falls back where there is none", function()
+  it("uses the compute engine if the device has no copy engine", function()
     local q = lze.queue {engine = "copy"}
     assert.is_true(q.engine == "copy" or q.engine == "compute")
     local x = lze.buffer("int", {1, 2, 3})
@@ -67,7 +67,7 @@ describe("lze.queue", function()
     end
   end)
 
-  it("knows its options", function()
+  it("checks its options", function()
     assert.matches("^unknown key 'moed' in a queue's options %(known: ",
       expect.misuse(function() lze.queue {moed = "batched"} end))
     assert.equal("option device: argument 1 is the device already",
@@ -139,7 +139,7 @@ for _, kind in ipairs(kinds) do
       end
     end)
 
-    it("is flushed by whatever needs its work", function()
+    it("is flushed when any other call needs its work", function()
       local x = lze.buffer("int", 3)
       local q = lze.queue(kind)
       q:launch(mod.add, 3, x, 1)
@@ -178,7 +178,7 @@ for _, kind in ipairs(kinds) do
       assert.is_true(first:done())
     end)
 
-    it("has barriers", function()
+    it("supports barriers", function()
       local q = lze.queue(kind)
       local x = lze.buffer("uint", 1)
       local first = slow(q, x)
@@ -199,7 +199,7 @@ for _, kind in ipairs(kinds) do
       assert.is_true(q:barrier(first):wait(limit))
     end)
 
-    it("takes hints", function()
+    it("accepts hints", function()
       local q = lze.queue(kind)
       local x = lze.buffer("int", {1, 2, 3})
       assert.equal(0, select("#", q:prefetch(x)))
@@ -215,7 +215,7 @@ for _, kind in ipairs(kinds) do
         expect.misuse(function() q:advise(x, "x") end))
     end)
 
-    it("keeps count through any mix of launches, flushes and waits",
+    it("counts correctly through any mix of launches, flushes and waits",
       function()
         local q = lze.queue(kind)
         local x, y = lze.buffer("int", 4), lze.buffer("int", 4)
@@ -246,7 +246,7 @@ for _, kind in ipairs(kinds) do
         assert.same({m, m, m, m}, y:read())
       end)
 
-    it("takes hundreds of commands", function()
+    it("accepts hundreds of commands", function()
       local q = lze.queue(kind)
       local x, y = lze.buffer("int", 1), lze.buffer("int", 1)
       for _ = 1, 1000 do
@@ -281,7 +281,8 @@ describe("a queue", function()
     assert.same({0, 0, 0}, x:read())
   end)
 
-  it("is immediate unless driver or environment say otherwise", function()
+  it("is immediate unless the driver or the environment says otherwise",
+    function()
     local build = os.getenv "LZE_TEST_BUILD" or "build"
     local function modes(api, variable)
       return process.output([[
@@ -306,7 +307,7 @@ describe("a queue", function()
       modes("1 10", "2"))
   end)
 
-  it("has events of nothing that are done", function()
+  it("returns finished events for empty commands", function()
     local q = lze.queue()
     local x = lze.buffer("int", 3)
     for _, ev in ipairs {q:fill(x, 1, 2, 1), q:copy(x, x, 3, 2),
@@ -317,7 +318,7 @@ describe("a queue", function()
     assert.same({0, 0, 0}, x:read())
   end)
 
-  it("without hazards waits for nobody", function()
+  it("does not wait for other queues without hazards", function()
     local q = lze.queue {hazards = false}
     local busy = lze.queue()
     local x = lze.buffer("uint", 2)
@@ -328,7 +329,7 @@ describe("a queue", function()
     assert.equal(7, x[2])
   end)
 
-  it("that is closed says so", function()
+  it("reports that it is closed", function()
     local q = lze.queue()
     local x = lze.buffer("int", 1)
     q:close()

@@ -5,8 +5,8 @@ local lze = require "lze"
 local process = require "spec.support.process"
 local repl = dofile "command/repl.lua"
 
--- What the prompt writes to both streams for these lines, piped, and how it
--- ends.
+-- Runs the prompt with piped lines and returns its output on both streams and
+-- its exit status.
 local function run(lines, words)
   return process.run(("arg = {[0] = 'bin/lze', 'repl', %s}\n" ..
     "io.stdout:setvbuf 'no'\nio.input(%q)\ndofile 'bin/lze'"):format(
@@ -19,7 +19,7 @@ local function typed(...)
   return r.output
 end
 
--- Call f with the name of a file of these lines.
+-- Calls f with the name of a file of these lines.
 local function with_lines(lines, f)
   process.with_directory(function(dir)
     process.write(dir .. "/lines", lines)
@@ -50,7 +50,7 @@ setmetatable({}, {__tostring = function() return "shown" end})
     end)
   end)
 
-  it("goes on whatever becomes of the globals", function()
+  it("keeps working after any change to the globals", function()
     with_lines([[
 table, string, type, next, pcall, tostring, math = {}
 6 * 7
@@ -73,7 +73,7 @@ _G, select, require = nil
     end)
   end)
 
-  it("goes on after errors, which it shows with lines", function()
+  it("continues after errors, which it shows with line numbers", function()
     with_lines([[
 error "boom"
 error(5)
@@ -103,7 +103,7 @@ for]], function(path)
     end)
   end)
 
-  it("shows what a script called in traces, not what lze does inside",
+  it("shows a script's calls in traces, but not lze's internal ones",
     function()
       with_lines([[
 A = lze.array
@@ -131,7 +131,7 @@ lze.mark("here", fail)
       end)
     end)
 
-  it("ends what runs at Ctrl-C, a directive too", function()
+  it("interrupts running code at Ctrl-C, including directives", function()
     with_lines([[
 interrupt = function() while true do io.popen("kill -INT $PPID"):close() end end
 interrupt()
@@ -148,7 +148,7 @@ require "lze.prompt".kinds().profile.stop = interrupt
     end)
   end)
 
-  it("ends at a second one where the first cannot end what runs", function()
+  it("ends at a second Ctrl-C if the first cannot stop the code", function()
     with_lines([[
 interrupt = function() io.popen("kill -INT $PPID"):close() end
 coroutine.wrap(function() for _ = 1, 1000 do interrupt() end end)()
@@ -159,7 +159,7 @@ coroutine.wrap(function() for _ = 1, 1000 do interrupt() end end)()
     end)
   end)
 
-  it("says what the last line took, and where its time went", function()
+  it("shows the time of the last line, and its breakdown", function()
     with_lines([[
 :time
 k, x = lze.load "saxpy".saxpy, lze.buffer("float", 8)
@@ -187,13 +187,13 @@ plan:run()
         '.json or .txt expected, got "run.xyz"\n/proc/none/it.csv: No ' ..
         "such file or directory\n", text)
       assert.matches("memory %+4000 bytes of devices", text)
-      -- The tasks of a run are no commands of their own.
+      -- The tasks of a run do not count as commands.
       assert.matches(" ms in 1 command, waits [^\n]*\n$", text)
       assert.matches("\nkernel,saxpy,stdin:1,", io.open(file):read "a")
     end)
   end)
 
-  it("has no time in it until the next line is typed", function()
+  it("does not count the time until the next line is typed", function()
     local x = lze.buffer("int", 8)
     local said, n = {}, 0
     local lines = {"x:fill(1) x:read()", ":profile"}
@@ -209,7 +209,7 @@ plan:run()
     assert.not_matches("typing", said[1])
   end)
 
-  it("has the line of what ends an expression", function()
+  it("reports the line of the call that completes an expression", function()
     with_lines([[
 lze.array.ones {4, 2}:sum():item()
 :profile]], function(path)
@@ -220,7 +220,7 @@ lze.array.ones {4, 2}:sum():item()
     end)
   end)
 
-  it("has the manual, and says what it does not know", function()
+  it("shows the manual, and reports unknown directives", function()
     with_lines([[
 x = lze.buffer("int", 1)
 :help x:fill
@@ -252,7 +252,7 @@ x = lze.buffer("int", 1)
       end)
     end)
 
-  it("ends where there is no script to run, as lua -i does", function()
+  it("ends if the script is missing or invalid, as lua -i does", function()
     with_lines("'not reached'", function(path, dir)
       local r = run(path, "'/proc/none/a.lua'")
       assert.same({"exit", 1, "lze repl: cannot open /proc/none/a.lua: No " ..
@@ -265,14 +265,15 @@ x = lze.buffer("int", 1)
     end)
   end)
 
-  -- Whether a prompt can have one.
+  -- Returns true if the prompt can run on a terminal.
   local function has_a_terminal()
     if not process.hosted and process.has_terminals() then return true end
     pending "needs script, and an interpreter of its own"
   end
 
-  -- What the prompt says on a terminal where that, for printf, is typed; its
-  -- history is in dir. A Ctrl-D that comes before readline is ready is lost.
+  -- Types `lines`, in the form for printf, at a prompt on a terminal, and
+  -- returns its output. The history is in `dir`. A Ctrl-D that arrives before
+  -- readline is ready is lost.
   local function typed(dir, lines)
     local pipe <close> = assert(io.popen(("printf '%s' | " ..
       "XDG_STATE_HOME='%s' TERM=dumb timeout 60 script -qec " ..
@@ -281,7 +282,7 @@ x = lze.buffer("int", 1)
     return pipe:read "a"
   end
 
-  it("edits lines on a terminal, completes them and outlives Ctrl-C", function()
+  it("edits lines on a terminal, and completes them", function()
     if not has_a_terminal() then return end
     process.with_directory(function(dir)
       local text = typed(dir, "x = lze.buffer(\"int\", 2)\\nx:fil\\t(5)\\n" ..
@@ -289,7 +290,7 @@ x = lze.buffer("int", 1)
       assert.matches("lze [%d.]+  :help lists", text)
       assert.matches("\n55\r?\n", text)
       local file = io.open(dir .. "/lze/history")
-      if file then -- there is an editor of lines
+      if file then -- it has a line editor
         assert.matches("x:fill%(5%)\n", file:read "a")
         file:close()
       end
@@ -307,10 +308,10 @@ x = lze.buffer("int", 1)
     end)
   end)
 
-  it("keeps its history when the terminal goes", function()
+  it("keeps its history when the terminal closes", function()
     if not has_a_terminal() then return end
     process.with_directory(function(dir)
-      -- The history after lines that are typed; nil without an editor of lines.
+      -- Types lines and returns the history; nil without a line editor.
       local function history(lines)
         typed(dir, lines)
         local file <close> = io.open(dir .. "/lze/history")
@@ -324,11 +325,11 @@ x = lze.buffer("int", 1)
     end)
   end)
 
-  it("is ended by Ctrl-\\, whatever a driver has made of it", function()
+  it("ends at Ctrl-\\, even if a driver has changed its handler", function()
     if not has_a_terminal() then return end
     process.with_directory(function(dir)
-      -- The signal comes while readline reads, which then catches SIGTSTP, as
-      -- drivers do not: os.execute, which takes a while, ignores SIGQUIT.
+      -- The signal comes while readline reads. Readline then catches SIGTSTP,
+      -- which drivers do not. os.execute takes a while and ignores SIGQUIT.
       process.write(dir .. "/quit", ([[
         trap "" HUP
         ended() { ! kill -0 $1 2>/dev/null; }
@@ -366,7 +367,7 @@ x = lze.buffer("int", 1)
     end)
   end)
 
-  it("adds to the history, which others may have added to", function()
+  it("appends to the history, even if another prompt has done so", function()
     if not has_a_terminal() then return end
     process.with_directory(function(dir)
       local path = dir .. "/lze/history"
@@ -374,7 +375,7 @@ x = lze.buffer("int", 1)
         "io.open(\"" .. path .. "\", \"a\"):write(\"other = 1\\\\n\")" ..
         ":close()\\nlate = 1\\n:quit\\n")
       local file <close> = io.open(path)
-      if not file then return end -- there is no editor of lines
+      if not file then return end -- without a line editor
       local text = file:read "a"
       assert.matches("^for i = 1, 2 do\n\t\n\tprint%(i %* 21%)\n\tend\nio" ..
         "[^\n]+\nother = 1\nlate = 1\n$", text)
@@ -395,15 +396,15 @@ x = lze.buffer("int", 1)
       typed(dir, "late = 1\\n:quit\\n")
       local file <close> = io.open(path)
       local text = file:read "a"
-      if not text:find "late" then return end -- there is no editor of lines
+      if not text:find "late" then return end -- without a line editor
       assert.is_true(text == table.concat(lines, "", 2001) .. "late = 1\n")
       local pipe <close> = io.popen(("stat -c %%a '%s'"):format(path))
       assert.equal("600\n", pipe:read "a")
     end)
   end)
 
-  -- Debian's lua5.4 needs readline itself, the host program does not.
-  it("does so with libedit where there is no readline", function()
+  -- Debian's lua5.4 needs readline itself, but the host program does not.
+  it("edits lines with libedit if readline is missing", function()
     local build = os.getenv "LZE_TEST_BUILD"
     if process.hosted or not os.execute "command -v script >/dev/null" or
         not os.execute("test -x " .. build .. "/spec/host") or
@@ -422,7 +423,7 @@ x = lze.buffer("int", 1)
       local text = pipe:read "a"
       pipe:close()
       assert.matches("\n77\r?\n", text)
-      assert.matches("x:copy +x:export", text) -- both, which are listed
+      assert.matches("x:copy +x:export", text) -- both are listed
     end)
   end)
 end)
@@ -442,7 +443,7 @@ describe("completion", function()
     return table.concat(repl.complete(line, start, env), " ")
   end
 
-  it("has names, keywords, fields and methods", function()
+  it("offers names, keywords, fields and methods", function()
     assert.equal("t then true", complete "t")
     assert.equal("t.alpha t.also", complete "t.al")
     assert.equal("t.also.beta", complete "print(t.also.")
@@ -469,19 +470,19 @@ describe("completion", function()
     assert.equal(":help", complete ":h")
   end)
 
-  it("has arrays before they are used", function()
+  it("offers arrays before they are used", function()
     assert.equal("lze.array\n", process.output [[
       local repl = dofile "command/repl.lua"
       local env = {lze = require "lze"}
       print(table.concat(repl.complete("lze.ar", 1, env), " "))]])
   end)
 
-  it("has what suits an argument of a kernel", function()
+  it("offers values that fit an argument of a kernel", function()
     assert.equal("[1: float a] count", complete "k(#x, ")
     assert.equal("[2: float* x] x", complete "k({4, group = 2}, f(1, 2), ")
     assert.equal("[3: float* y] x", complete "k:launch(4, 2, x, ")
     assert.equal("x", complete "k(4, 2, x")
-    -- A buffer of its type is not what local memory takes.
+    -- Local memory does not take a buffer, even of the same type.
     env.f = lze.load "kernels/spec.spv".reverse
     assert.equal("[2: local int* scratch] bytes count lze.local_bytes",
       complete "f(1, n, ")

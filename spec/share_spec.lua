@@ -1,12 +1,12 @@
--- share_spec.lua - buffers that go from one Lua state to another.  What needs
--- several states and threads is in spec/embed/capi_test.c.
+-- share_spec.lua - buffers shared between Lua states. Tests with several states
+-- and threads are in spec/embed/capi_test.c.
 -- SPDX-License-Identifier: MIT
 
 local expect = require "spec.support.expect"
 local lze = require "lze"
 
 describe("x:export", function()
-  it("gives a token with which a buffer on the same memory is made", function()
+  it("returns a token that makes a buffer on the same memory", function()
     for _, usage in ipairs {"shared", "device", "host"} do
       local x = lze.buffer("int", {1, 2, 3}, {usage = usage})
       local y = lze.import(x:export())
@@ -19,7 +19,7 @@ describe("x:export", function()
     end
   end)
 
-  it("is of what a view shows", function()
+  it("covers the elements of a view", function()
     local x = lze.buffer("float4", 4)
     x[2] = {1, 2, 3, 4}
     local y = lze.import(x:view(2, 3, "float"):export())
@@ -27,7 +27,7 @@ describe("x:export", function()
     assert.same({1, 2, 3, 4, 0, 0, 0, 0}, y:read())
   end)
 
-  it("waits for what is pending on it", function()
+  it("waits for pending work on the buffer", function()
     local x = lze.buffer("uint", 1)
     local ev = lze.load "kernels/spec.spv".spin:launch(1, x, 50000000)
     local token = x:export()
@@ -35,7 +35,7 @@ describe("x:export", function()
     lze.import(token):close()
   end)
 
-  it("keeps the memory until nobody needs it", function()
+  it("keeps the memory as long as it is needed", function()
     lze.wait()
     collectgarbage() collectgarbage()
     local before = lze.stats().bytes
@@ -50,7 +50,7 @@ describe("x:export", function()
     assert.equal(before, lze.stats().bytes)
   end)
 
-  it("goes along with a context of its own", function()
+  it("keeps a separate context alive", function()
     local c = lze.context(lze.device())
     local x = lze.buffer("int", {5, 6}, {context = c})
     local token = x:export()
@@ -63,7 +63,7 @@ describe("x:export", function()
     assert.same({25, 36}, y:read())
   end)
 
-  it("orders commands on what one state has twice", function()
+  it("orders commands on a buffer that a state has twice", function()
     local x = lze.buffer("uint", 2)
     local y = lze.import(x:export())
     lze.load "kernels/spec.spv".spin(1, x, 50000000)
@@ -72,7 +72,7 @@ describe("x:export", function()
     assert.equal(7, x[1])
   end)
 
-  it("serves once, and for what has memory", function()
+  it("works once, and for buffers that have memory", function()
     local x = lze.buffer("int", {1})
     local token = x:export()
     assert.equal("integer", math.type(token))

@@ -1,5 +1,5 @@
--- state_spec.lua - what a Lua state has: defaults, contexts of its own,
--- counts, and device memory that drives the collector.
+-- state_spec.lua - the resources of a Lua state: defaults, contexts,
+-- statistics, and device memory that drives the collector.
 -- SPDX-License-Identifier: MIT
 
 local expect = require "spec.support.expect"
@@ -20,7 +20,7 @@ describe("lze.default", function()
     lze.default(queue)
   end)
 
-  it("says what is in force", function()
+  it("returns the current defaults", function()
     assert.equal(lze.device(), device)
     assert.equal(device.context, context)
     assert.equal(device.queue, queue)
@@ -35,7 +35,7 @@ describe("lze.default", function()
     assert.is_false(pcall(lze.default, {}))
   end)
 
-  it("takes a queue, which launches, fills and copies then use", function()
+  it("sets the queue for launches, fills and copies", function()
     local mod = lze.load "kernels/spec.spv"
     local mine = lze.queue {mode = "batched"}
     assert.equal(mine, select(3, lze.default(mine)))
@@ -47,7 +47,7 @@ describe("lze.default", function()
     assert.same({2, 3}, x:read())
   end)
 
-  it("takes no queue of a copy engine", function()
+  it("refuses a queue of a copy engine", function()
     local said = process.output([[
       local lze = require "lze"
       local q = lze.queue {engine = "copy"}
@@ -61,7 +61,7 @@ describe("lze.default", function()
       "true\tarray: long {} 3\n", said)
   end)
 
-  it("takes a queue with its context", function()
+  it("sets the context of a queue, too", function()
     local mine <close> = lze.context {device}
     local q = lze.queue {context = mine}
     local _, in_force, used = lze.default(q)
@@ -74,7 +74,7 @@ describe("lze.default", function()
     assert.same({2, 3}, x:read())
   end)
 
-  it("takes a context, where things are made then", function()
+  it("sets the context for new objects", function()
     local mine <close> = lze.context {device}
     assert.equal(mine, select(2, lze.default(mine)))
     local x = lze.buffer("int", {1, 2})
@@ -87,11 +87,11 @@ end)
 describe("lze.context", function()
   local mod = lze.load "kernels/spec.spv"
 
-  it("without an argument is the shared one", function()
+  it("returns the shared context without an argument", function()
     assert.equal(lze.device().context, lze.context())
   end)
 
-  it("makes one in which things work together", function()
+  it("makes a context whose objects work together", function()
     local context <close> = lze.context {lze.device()}
     assert.not_equal(lze.device().context, context)
     assert.equal(lze.device().driver, context.driver)
@@ -105,7 +105,7 @@ describe("lze.context", function()
     assert.equal(context, x.context)
   end)
 
-  it("does not mix with another", function()
+  it("makes a context whose objects do not mix with others", function()
     local context <close> = lze.context {lze.device()}
     local options = {context = context}
     local m = lze.load("kernels/spec.spv", options)
@@ -124,11 +124,11 @@ describe("lze.context", function()
     assert.equal("kernel nothing: after: an event of another context",
       expect.misuse(function() mod.nothing {1, after = ev} end))
     ev:wait()
-    mod.nothing {1, after = ev} -- what is done is done everywhere
+    mod.nothing {1, after = ev} -- finished work satisfies any context
     assert.same({1, 2, 3}, y:read())
   end)
 
-  it("closes everything that was made in it, and only that", function()
+  it("closes all objects that were made in it, and no others", function()
     local context = lze.context {lze.device()}
     local options = {context = context}
     local m = lze.load("kernels/spec.spv", options)
@@ -147,7 +147,7 @@ describe("lze.context", function()
       expect.misuse(function() lze.buffer("int", 1, options) end))
   end)
 
-  it("that was dropped lives on in what was made in it", function()
+  it("lives on in its objects after it was dropped", function()
     local x
     do
       local options = {context = lze.context {lze.device()}}
@@ -159,7 +159,7 @@ describe("lze.context", function()
     assert.equal("context", lze.type(x.context))
   end)
 
-  it("is made of devices", function()
+  it("needs valid devices", function()
     assert.is_false(pcall(lze.context, {}))
     assert.is_false(pcall(lze.context, {1, "abacus"}))
     assert.is_false(pcall(lze.context, true))
@@ -167,7 +167,7 @@ describe("lze.context", function()
       expect.misuse(function() lze.context {1, 1, 1, 1, 1, 1, 1, 1, 1} end))
   end)
 
-  it("is for its devices and their tiles only", function()
+  it("applies to its devices and their tiles only", function()
     assert.equal([[
 2	2	2
 t.lua:13: the context was made without this device: NAME
@@ -212,7 +212,7 @@ print(#lze.parallel({tile, d[2]:subdevices()[1], d[2]}, 2, mod.saxpy, 0, x, x),
 end)
 
 describe("a device", function()
-  it("tells its memory", function()
+  it("reports its memory", function()
     local d = lze.device()
     local before, total = d:memory()
     assert.equal(d.memory_bytes, total)
@@ -237,7 +237,7 @@ describe("a device", function()
       assert.is_string(key)
       assert.is_not_nil(v)
     end
-    p.name = "changed" -- a plain table of the caller's own
+    p.name = "changed" -- a plain table owned by the caller
     assert.equal(d.name, d:properties().name)
   end)
 end)
@@ -293,7 +293,7 @@ describe("lze.stats", function()
     assert.equal(before.device_bytes, lze.stats().device_bytes)
   end)
 
-  it("shows that what is dropped goes", function()
+  it("shows that dropped objects are freed", function()
     assert.equal("true\n0\tnil\n", process.output [[
       local lze = require "lze"
       for _ = 1, 10 do
@@ -311,7 +311,7 @@ end)
 
 describe("device memory", function()
   it("drives the collector", function()
-    -- 4 GiB, each piece dropped at once; a stopped collector is not driven.
+    -- 4 GiB, each piece dropped immediately; a stopped collector does not run.
     local script = [[
       local lze = require "lze"
       lze.gc {soft_limit_bytes = 64 << 20}
@@ -329,9 +329,9 @@ describe("device memory", function()
       process.output(script:format("collectgarbage 'stop'", 16)))
   end)
 
-  it("is collected in full past the limit, where steps do not get there",
+  it("is collected in full past the limit if steps are too slow",
     function()
-      -- 300,000 live objects: a cycle is thousands of steps.
+      -- 300,000 live objects: a cycle takes thousands of steps.
       local peak, forced = process.output([[
         local lze = require "lze"
         collectgarbage "incremental"
@@ -345,8 +345,8 @@ describe("device memory", function()
       assert.is_true(tonumber(forced) > 0, forced)
     end)
 
-  it("drives the collector by small buffers too", function()
-    -- 400 MB in pieces of 4 KiB, beside few and many other objects of Lua.
+  it("drives the collector with small buffers, too", function()
+    -- 400 MB in pieces of 4 KiB, with few and with many other Lua objects.
     local script = [[
       collectgarbage(%q)
       local lze = require "lze"
@@ -365,8 +365,8 @@ describe("device memory", function()
     end
   end)
 
-  it("is not held by more and more commands in flight", function()
-    -- 400 MiB and no wait; what is dropped goes when its command is over.
+  it("stays bounded if a script never waits for its commands", function()
+    -- 400 MiB without a wait; a dropped buffer is freed after its command.
     local peak = process.output [[
       local lze = require "lze"
       local A = lze.array
@@ -419,7 +419,7 @@ describe("device memory", function()
     assert.same(before, lze.gc())
   end)
 
-  it("that runs out is collected for before an error", function()
+  it("is collected before an out-of-memory error is raised", function()
     local out = process.output([[
       local lze = require "lze"
       lze.gc {soft_limit_bytes = 1 << 40}

@@ -1,4 +1,5 @@
--- stride_spec.lua - how a kernel's addresses depend on a work-item's place.
+-- stride_spec.lua - the dependence of a kernel's addresses on the work-item's
+-- ids.
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
@@ -41,7 +42,8 @@ OpDecorate %wid BuiltIn WorkgroupId
 %fi = OpTypeFunction %ulong %ulong %ulong
 ]]
 
--- What a body does, given pointers p and q, a number n, and the ids x, y, z.
+-- Returns the analysis of a body that uses pointers p and q, a number n, and
+-- the ids x, y, z.
 local function kernel(body, before)
   local bytes = lze.spirv.assemble(HEAD .. (before or "") .. [[
 %k = OpFunction %void None %fn
@@ -75,7 +77,7 @@ local function has(k, feature)
 end
 
 describe("strides", function()
-  it("are those of sums, products and shifts", function()
+  it("are found for sums, products and shifts", function()
     check({1, 0, 0}, {0, 0, 0}, at "%x")
     check({0, 0, 1}, {0, 0, 0}, at "%z")
     check({0, 0, 0}, {0, 0, 0}, at "%n")
@@ -87,12 +89,13 @@ describe("strides", function()
       at "%i")
     check({0, 0, 0}, {1, 0, 0}, "%i = OpShiftLeftLogical %ulong %x %l100\n" ..
       at "%i")
-    -- Counting down is as good as up; what cancels out is not a stride.
+    -- Counting down is as good as counting up; terms that cancel have no
+    -- stride.
     check({1, 0, 0}, {0, 0, 0}, "%i = OpIMul %ulong %x %lm1\n" .. at "%i")
     check({0, 0, 0}, {0, 0, 0}, "%i = OpISub %ulong %x %x\n" .. at "%i")
   end)
 
-  it("of local ids count like those of global ones", function()
+  it("count local ids like global ones", function()
     check({1, 0, 0}, {0, 0, 0}, "%l = OpLoad %v3 %lid\n" ..
       "%i = OpCompositeExtract %ulong %l 0\n" .. at "%i")
     check({1, 0, 0}, {0, 0, 0}, "%c = OpInBoundsAccessChain %inl %lid %l0\n" ..
@@ -101,13 +104,13 @@ describe("strides", function()
       "%i = OpCompositeExtract %ulong %l 0\n" .. at "%i")
   end)
 
-  it("of indices read from memory are not known", function()
+  it("are unknown for indices read from memory", function()
     check({1, 0, 0}, {1, 0, 0}, "%b = OpInBoundsPtrAccessChain %glp %q %x\n" ..
       "%i = OpLoad %ulong %b\n" .. at "%i")
     check({0, 0, 0}, {0, 0, 0}, "%i = OpLoad %ulong %q\n" .. at "%i")
   end)
 
-  it("of images held in one dimension are seen", function()
+  it("are found in images that are stored in one dimension", function()
     check({1, 0, 0}, {0, 0, 0}, [[
 %c = OpUMod %ulong %x %n
 %r = OpUDiv %ulong %x %n
@@ -122,7 +125,7 @@ describe("strides", function()
 ]] .. at "%d")
   end)
 
-  it("are seen through variables, casts and structs", function()
+  it("are found through variables, casts and structs", function()
     check({2, 0, 0}, {0, 0, 0}, [[
 %i = OpVariable %fl Function
 OpStore %i %x
@@ -140,7 +143,7 @@ OpStore %d %f1
       "%l6 = OpConstant %ulong 6\n")
   end)
 
-  it("are seen through calls", function()
+  it("are found through calls", function()
     local helper = [[
 %at = OpFunction %ulong None %fi
 %h1 = OpFunctionParameter %ulong
@@ -168,14 +171,15 @@ OpStore %%i %%h
 OpBranchConditional %%e %%top %%out
 %%out = OpLabel
 ]]
-  it("in loops weigh more", function()
+  it("weigh more in loops", function()
     check({8, 0, 0}, {0, 0, 0}, loop:format("%x", at "%j"))
     check({0, 0, 0}, {0, 0, 0}, loop:format("%l1", at "%j"))
     check({0, 0, 0}, {8, 0, 0}, loop:format("%l1",
       "%b = OpIMul %ulong %x %n\n%c = OpIAdd %ulong %b %j\n" .. at "%c"))
   end)
 
-  it("tell what a group fills from what its work-items do", function()
+  it("distinguish memory that a group fills from its work-items' own",
+    function()
     local fill = "%c = OpInBoundsPtrAccessChain %lp %tile %j\n" ..
       "OpStore %c %f1\n"
     local own = fill:gsub("%%j", "%%x")
@@ -189,7 +193,7 @@ OpBranchConditional %%e %%top %%out
       "long maths"))
   end)
 
-  it("tell the widest step", function()
+  it("report the widest step", function()
     local k = kernel("%d = OpIMul %ulong %x %l3\n" .. at "%d" ..
       "%e = OpIMul %ulong %y %l100\n" ..
       "%b = OpInBoundsPtrAccessChain %gp %p %e\n" ..
@@ -199,7 +203,7 @@ OpBranchConditional %%e %%top %%out
     assert.same({12, 0, 0}, k.spacing)
   end)
 
-  it("of real kernels are as their authors meant", function()
+  it("of real kernels match their authors' intention", function()
     local function of(file)
       local f <close> = assert(io.open("kernels/" .. file .. ".spv", "rb"))
       return lze.spirv.reflect(f:read "a").kernels

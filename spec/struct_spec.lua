@@ -24,7 +24,7 @@ kernel void layout(global int *out) { out[0] = sizeof(T); OFFSETS }
 ]]
 
 describe("lze.struct", function()
-  it("names its fields, and where they lie", function()
+  it("lists its fields with their offsets", function()
     assert.equal("struct", lze.type(body))
     assert.equal("struct {float mass; int kind; float4 pos;}", body.name)
     assert.equal(body.name, tostring(body))
@@ -34,7 +34,7 @@ describe("lze.struct", function()
                  {name = "pos", type = "float4", offset = 16}}, body.fields)
   end)
 
-  it("is one type for texts that mean the same", function()
+  it("returns one type for texts that mean the same", function()
     local same = lze.struct " struct { f32 mass ; i32 kind;float4 pos; } ; "
     assert.equal(body, same)
     assert.not_equal(body, lze.struct "float mass; int kind; float4 p")
@@ -76,7 +76,7 @@ describe("lze.struct", function()
     end
   end)
 
-  it("says what is wrong with a text", function()
+  it("reports errors in a text", function()
     for text, why in pairs {
       [""] = "no fields",
       ["float"] = "a field's name expected at 'the end'",
@@ -112,7 +112,7 @@ describe("lze.struct", function()
       expect.misuse(function() lze.buffer("struct {foo x;}", 1) end))
   end)
 
-  it("makes bytes of a table, and a table of bytes", function()
+  it("converts tables to bytes, and bytes to tables", function()
     assert.equal(("<fi4xxxxxxxxffff"):pack(1.5, 7, 1, 2, 3, 4), body(one))
     assert.same(one, body:unpack(body(one)))
     assert.equal("field kind is missing",
@@ -179,7 +179,7 @@ describe("a buffer of structs", function()
       tostring(x:view(1, 1)))
   end)
 
-  it("has elements that are values of their struct everywhere", function()
+  it("has elements that are accepted as values of their struct", function()
     local y = lze.buffer(body, {one, two})
     assert.equal(body(two), body(y[2]))
     for _, usage in ipairs {"shared", "device"} do
@@ -219,7 +219,7 @@ describe("a buffer of structs", function()
     assert.same({one}, x:read())
   end)
 
-  it("refuses what its elements do not have", function()
+  it("refuses unknown fields and invalid values", function()
     local x, y = lze.buffer(body, {one}), lze.buffer(lze.struct "int a", 1)
     local known = " in an element (known: mass, kind, pos)"
     assert.equal("no field string 'mas'" .. known,
@@ -243,7 +243,7 @@ describe("a buffer of structs", function()
     assert.equal("element: " .. body.name .. " (closed)", tostring(e))
   end)
 
-  it("has structs and arrays in structs", function()
+  it("supports nested structs and arrays", function()
     local s = lze.struct "char c; struct {float w[3]; int n;} inner; short t[2]"
     local zero = {c = 1, inner = {w = {1.0, 2.0, 3.0}, n = 4}, t = {5, 6}}
     local x = lze.buffer(s, {zero})
@@ -290,7 +290,7 @@ describe("a buffer of structs", function()
       expect.misuse(function() q:fill(x, {r = 1, g = 2, b = 3}) end))
   end)
 
-  it("waits for the kernels that use it, and they take structs", function()
+  it("waits for the kernels that use it, and passes structs to them", function()
     local mod = lze.compile(source)
     local x = lze.buffer(body, {one, two})
     mod.shift(2, x, body {mass = 1, kind = 2, pos = {10, 20, 30, 40}})
@@ -309,7 +309,7 @@ describe("a buffer of structs", function()
 end)
 
 describe("lze.buffer of a buffer", function()
-  it("copies what it has once pending work is done", function()
+  it("copies its contents once pending work is done", function()
     local mod = lze.compile
       "kernel void add(global int *x) { x[get_global_id(0)] += 1; }"
     for _, usage in ipairs {"shared", "device", "host"} do
@@ -325,7 +325,7 @@ describe("lze.buffer of a buffer", function()
       :read())
   end)
 
-  it("takes an open one of its type", function()
+  it("accepts an open buffer of its type only", function()
     local x = lze.buffer("float", 2)
     assert.equal("bad argument #2 to 'buffer' (buffer of int expected, got " ..
       "buffer of float (x:view can change the type))",

@@ -1,5 +1,5 @@
--- telemetry_spec.lua - what devices say of themselves through sysman, by way
--- of a driver that makes it up.
+-- telemetry_spec.lua - telemetry of devices through sysman, with a driver that
+-- invents the values.
 -- SPDX-License-Identifier: MIT
 
 local json = require "bench.lib.json"
@@ -8,7 +8,8 @@ local lze = require "lze"
 
 local build = os.getenv "LZE_TEST_BUILD"
 
--- The telemetry of a device, or tile, read twice, as lines of sorted pairs.
+-- Returns the telemetry of a device or tile, read twice, as lines of sorted
+-- pairs.
 local function telemetry(mode, device, env)
   local environment = {
     ZE_ENABLE_ALT_DRIVERS = build .. "/spec/ze_fault.so",
@@ -30,7 +31,7 @@ local function telemetry(mode, device, env)
 end
 
 describe("dev:telemetry", function()
-  it("has what there is", function()
+  it("returns the values that the devices have", function()
     for _, dev in ipairs(lze.devices()) do
       local t = dev:telemetry()
       assert.is_true(t.memory_used_bytes == nil or
@@ -38,8 +39,8 @@ describe("dev:telemetry", function()
     end
   end)
 
-  -- The driver for CPUs reads files of Linux: these are of a machine of ours.
-  it("has what Linux tells of CPUs", function()
+  -- The driver for CPUs reads Linux's files; these files are invented.
+  it("returns Linux's values for CPUs", function()
     process.with_directory(function(root)
       local function put(directory, name, text)
         os.execute(("mkdir -p %s/%s"):format(root, directory))
@@ -59,18 +60,18 @@ describe("dev:telemetry", function()
         "2400000\n")
       put("sys/class/powercap/intel-rapl:0", "name", "package-0\n")
       put("sys/class/powercap/intel-rapl:0", "energy_uj", "2500000\n")
-      -- Nothing moves here, so that there are no rates but that of energy.
+      -- Nothing changes here, so power is the only rate.
       local line = "energy_joules=2.5 frequency_mhz=2400 " ..
         "memory_total_bytes=4194304 memory_used_bytes=3145728 power_watts=0 " ..
         "temperature_celsius=61.5\n"
       assert.equal(line .. line, telemetry(false, "0", env))
-      -- A tile has none of its own.
+      -- A tile has no values itself.
       env.ZOCL_SUB_DEVICES = "2"
       assert.equal("\n\n", telemetry(false, "0.1", env))
     end)
   end)
 
-  it("has the sensors of a device", function()
+  it("returns the sensors of a device", function()
     local first, second = telemetry "whole":match "^(.-)\n(.-)\n$"
     local always = "frequency_mhz=1100 memory_total_bytes=17179869184 " ..
       "memory_used_bytes=3221225472 power_watts=50 temperature_celsius=70.5"
@@ -80,15 +81,15 @@ describe("dev:telemetry", function()
       second)
   end)
 
-  it("has those of its tiles where it has none itself", function()
+  it("uses the sensors of the tiles if the device lacks its own", function()
     assert.equal("activity=0.375 energy_joules=2 frequency_mhz=1200 " ..
       "memory_total_bytes=17179869184 memory_used_bytes=3221225472 " ..
       "power_watts=100 temperature_celsius=70.5",
       (telemetry "tiles":match "^(.-)\n"))
   end)
 
-  -- The power that profiles look at when a script waits, three times or so
-  -- long.
+  -- Returns the power values that a profile records while a script waits, at
+  -- least three or until `most_ns`.
   local function powers(mode, most_ns)
     local output, files = nil, {}
     process.with_directory(function(dir)
@@ -129,7 +130,7 @@ describe("dev:telemetry", function()
     return output, files
   end
 
-  it("is in profiles, where a device tells its energy", function()
+  it("appears in profiles as power if a device reports its energy", function()
     local output, files = powers("whole", 60000000000)
     local n = select(2, output:gsub("power", ""))
     assert.is_true(n >= 3)
@@ -158,13 +159,13 @@ describe("dev:telemetry", function()
     assert.is_nil(files.csv:find("power", 1, true))
   end)
 
-  it("has nothing of sensors that cannot be read", function()
+  it("omits sensors that cannot be read", function()
     assert.equal("\n\n", telemetry "broken")
   end)
 
-  it("asks no driver that was not told of it", function()
+  it("does not query a driver without sysman enabled", function()
     local out = telemetry("whole", "0", {ZES_ENABLE_SYSMAN = false})
-    -- A loader since 1.14 tells it.
+    -- A loader since 1.14 enables it.
     if out ~= telemetry "whole" then assert.equal("\n\n", out) end
   end)
 end)

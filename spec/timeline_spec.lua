@@ -1,4 +1,4 @@
--- timeline_spec.lua - the page of a profile, in a browser.
+-- timeline_spec.lua - the page of a profile, tested in a browser.
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
@@ -12,21 +12,21 @@ local function read(path)
   return file:read "a"
 end
 
--- A machine's browser may be of any age, and may not run at all: make
--- check-page says which it is.
+-- The installed browser may be too old, or may not run at all: make check-page
+-- sets which one to use.
 local browser = os.getenv "LZE_TEST_BROWSER"
 
 local function quoted(s) return "'" .. s:gsub("'", "'\\''") .. "'" end
 
--- Firefox writes no page as text, but what a page dumps; it stays until it has
--- taken a picture.
+-- Firefox cannot print a page as text, only what the page dumps. It stays open
+-- until it has taken a screenshot.
 local preferences = [[
 user_pref("browser.dom.window.dump.enabled", true);
 user_pref("browser.shell.checkDefaultBrowser", false);
 user_pref("ui.systemUsesDarkTheme", %d);
 ]]
 
--- The command that shows a file in the browser and prints what it sees.
+-- Returns the command that opens a file in the browser and prints its contents.
 local function command_of(path, dark)
   local file = quoted("file://" .. path)
   if not browser:find "firefox" then
@@ -43,7 +43,7 @@ local function command_of(path, dark)
     quoted(path .. ".png") .. " " .. file
 end
 
--- What spec/support/timeline_check.js sees in a page; nil without a browser.
+-- Returns the findings of spec/support/timeline_check.js in a page.
 local function look(path, dark)
   local page = read(path)
   local script = read "spec/support/timeline_check.js"
@@ -56,7 +56,7 @@ local function look(path, dark)
     return "<script>" .. script .. "</script></body>"
   end)
   process.write(path .. ".check.html", page)
-  -- A browser makes sockets there, whose names must be short.
+  -- A browser makes sockets in this directory, whose names must be short.
   local pipe <close> = io.popen(("dir=$(mktemp -d /tmp/lze.XXXXXX) && " ..
     "{ HOME=%s TMPDIR=$dir timeout 120 %s 2>%s; rm -rf \"$dir\"; }"):format(
     quoted(path:match "^(.*)/"), command_of(path .. ".check.html", dark),
@@ -73,7 +73,7 @@ local function a_browser()
   pending "make check-page runs it"
 end
 
--- The first event of a kind.
+-- Returns the first event of a kind.
 local function of_kind(p, kind)
   for _, e in ipairs(p.events) do if e.kind == kind then return e end end
 end
@@ -100,7 +100,7 @@ describe("the page of a profile", function()
     end))
   end
 
-  it("shows what the records say, and answers", function()
+  it("shows the recorded events, and reacts to input", function()
     if not a_browser() then return end
     process.with_directory(function(dir)
       local p = profile(dir):save(dir .. "/run.html")
@@ -143,8 +143,8 @@ describe("the page of a profile", function()
       assert.matches("^40 %(40 bytes", table_of.copycopy.bytes)
       assert.matches("^square, which ended ", table_of.kerneladd.after)
 
-      -- Arrows come from what an event waited for, and go to what waited for
-      -- it, no further.
+      -- Arrows come from the event's direct dependency, and go to its direct
+      -- dependants only.
       local arrows = {}
       for _, e in ipairs(seen.events) do arrows[e.name] = e.arrows end
       assert.same({1, 2, 1, 0}, {arrows.square, arrows.add, arrows.copy,
@@ -167,7 +167,7 @@ describe("the page of a profile", function()
     end)
   end)
 
-  it("has the tasks of a plan below its run", function()
+  it("shows the tasks of a plan below its run", function()
     if not a_browser() then return end
     local n = 1 << 16
     local x, y = lze.buffer("int", n), lze.buffer("int", n)
@@ -198,7 +198,7 @@ describe("the page of a profile", function()
       assert.same({[2] = {"graph graph sums", "graph graph sums"},
         [3] = {"task sums.one", "task sums.square", "task sums.one",
           "task sums.square"}}, of_lane)
-      -- The search, for "square", finds two; what it sums up is in no other.
+      -- The search for "square" finds two tasks; their sum includes no other.
       assert.matches("^2 found, ", seen.found)
       assert.is_true(#seen.path > 0)
       for _, name in ipairs(seen.path) do assert.equal("graph sums", name) end
@@ -212,7 +212,7 @@ describe("the page of a profile", function()
     end)
   end)
 
-  it("has a lane for each mark inside another", function()
+  it("shows a lane for each mark inside another", function()
     if not a_browser() then return end
     local function deep(n)
       lze.mark("mark " .. n, function()
@@ -234,7 +234,7 @@ describe("the page of a profile", function()
     end)
   end)
 
-  it("has several processes, and is dark where the system is", function()
+  it("shows several processes, and is dark if the system is", function()
     if not a_browser() then return end
     process.with_directory(function(dir)
       local p = profile(dir):save(dir .. "/a.html")

@@ -1,4 +1,4 @@
--- top_spec.lua - lze top, and what programs show it.
+-- top_spec.lua - lze top, and the pages that programs publish for it.
 -- SPDX-License-Identifier: MIT
 
 local json = require "bench.lib.json"
@@ -16,7 +16,7 @@ local function list(directory)
   return pipe:read "a"
 end
 
--- What `lze top` says, called by a program that is running.
+-- Returns Lua code that runs `lze top` from within a program.
 local function command(words)
   return ("os.execute [[%s bin/lze top %s]]"):format(process.lua, words)
 end
@@ -31,9 +31,9 @@ local work = [[
 ]]
 
 describe("lze top", function()
-  if process.hosted then return end -- it is run by the interpreter
+  if process.hosted then return end -- it needs the interpreter
 
-  it("sees a program's memory, launches and kernels", function()
+  it("shows a program's memory, launches and kernels", function()
     process.with_directory(function(dir)
       local env = {env = {XDG_RUNTIME_DIR = dir}}
       local text = process.output(work .. "io.stdout:setvbuf 'no'\n" ..
@@ -65,13 +65,13 @@ describe("lze top", function()
         assert.matches(" 0  saxpy, 7 in all\n", text)
       end
       assert.matches("\ndevice 1: [^\n]*\n\n process", text)
-      -- The directory's size is the file system's.
+      -- The size of the directory depends on the file system.
       assert.matches("\n700 %d+\n600 4096\n$", text)
       assert.equal("", list(dir .. "/lze"))
     end)
   end)
 
-  it("counts what is launched meanwhile", function()
+  it("counts launches that happen while it runs", function()
     process.with_directory(function(dir)
       local text = process.output(work .. [[
         local said = os.getenv "XDG_RUNTIME_DIR" .. "/said"
@@ -90,7 +90,7 @@ describe("lze top", function()
     end)
   end)
 
-  it("counts a launch that is running, before and in a wait for it", function()
+  it("counts a running launch, before and during a wait for it", function()
     process.with_directory(function(dir)
       local text = process.output([[
         local lze = require "lze"
@@ -128,13 +128,13 @@ describe("lze top", function()
       local p = json.decode(before).programs[1]
       assert.same({1, 3, 3}, {p.in_flight, p.launches, p.kernels[1].launches})
       p = json.decode(waiting).programs[1]
-      -- What is waited for may need a command of its own.
+      -- A wait may need a command, too.
       assert.is_true(p.in_flight == 1 or p.in_flight == 2)
       assert.equal(p.launches, p.kernels[1].launches)
     end)
   end)
 
-  it("says why there is no device", function()
+  it("says why no device is present", function()
     for words, said in pairs {["--once"] = "^no devices: ", ["--json"] =
       '^{.*"problem":"'} do
       assert.matches(said .. "there is no device; the drivers show: .*; " ..
@@ -144,7 +144,7 @@ describe("lze top", function()
     assert.not_matches("problem", process.output(command "--json"))
   end)
 
-  it("removes the pages that killed programs left, and nothing else", function()
+  it("removes only the pages that killed programs left", function()
     process.with_directory(function(dir)
       process.output(work .. [[
         local dir = os.getenv "XDG_RUNTIME_DIR" .. "/lze/"
@@ -165,7 +165,7 @@ describe("lze top", function()
     end)
   end)
 
-  it("opens nothing but files among its pages", function()
+  it("opens only regular files among its pages", function()
     process.with_directory(function(dir)
       process.write(dir .. "/page", "short")
       assert(os.execute(("cd %s && mkdir -m 700 lze && " ..
@@ -177,13 +177,13 @@ describe("lze top", function()
         {env = {XDG_RUNTIME_DIR = dir}})
       assert.equal(0, r.code)
       assert.matches("\nno program that uses lze is running\n", r.output)
-      -- They are no pages that programs have left.
+      -- These are not pages of programs.
       assert.equal("1\n999999995\n999999996\n999999998\n999999999\n",
         list(dir .. "/lze"))
     end)
   end)
 
-  -- What each of these does to the directory dir/lze must not be seen.
+  -- Each of these makes the directory dir/lze unsafe.
   local unsafe = {
     ["another user may enter it"] = "mkdir lze && chmod 750 lze",
     ["another user may write into it"] = "mkdir lze && chmod 722 lze",
@@ -191,7 +191,7 @@ describe("lze top", function()
     ["it is a file"] = ": >lze",
   }
 
-  it("neither writes nor reads nor removes pages where another user could",
+  it("leaves pages alone if another user could access them",
     function()
       for why, made in pairs(unsafe) do
         process.with_directory(function(dir)
@@ -213,7 +213,7 @@ describe("lze top", function()
       end
     end)
 
-  it("sees what it can of pages of other versions", function()
+  it("shows the readable parts of pages of other versions", function()
     process.with_directory(function(dir)
       local text = process.output(work .. [[
         io.stdout:setvbuf "no"
@@ -246,7 +246,7 @@ describe("lze top", function()
     end)
   end)
 
-  it("ends well where there is nothing to see", function()
+  it("ends normally if there is nothing to show", function()
     process.with_directory(function(dir)
       local text = process.output(command "", {env = {XDG_RUNTIME_DIR = dir}})
       assert.matches("\nno program that uses lze is running\n", text)
@@ -262,7 +262,7 @@ describe("lze top", function()
     end)
   end)
 
-  it("goes on in a terminal until it is told to end", function()
+  it("continues in a terminal until a key ends it", function()
     if not process.has_terminals() then return pending "needs script" end
     process.with_directory(function(dir)
       local pipe = io.popen(("printf ksq | XDG_RUNTIME_DIR='%s' TERM=vt100 " ..
@@ -276,12 +276,12 @@ describe("lze top", function()
     end)
   end)
 
-  it("leaves the terminal as it was, however it ends, and is no wider",
+  it("restores the terminal, however it ends, and fits its width",
     function()
       if not process.has_terminals() then return pending "needs script" end
       process.with_directory(function(dir)
-        -- Killed once it has drawn, as Ctrl-\ kills all of its group; then
-        -- the terminal is looked at.
+        -- Killed once it has drawn, as Ctrl-\ kills all of its group; then the
+        -- terminal is checked.
         process.write(dir .. "/watch", ([[
           stty cols 20 rows 24
           trap : QUIT
@@ -295,14 +295,14 @@ describe("lze top", function()
           "</dev/null >/dev/null 2>&1"):format(dir, dir, dir, dir))))
         local seen = read(dir .. "/seen")
         assert.matches("\27%[%?1049h.*\27%[%?25h\27%[%?1049l.*restored", seen)
-        -- Nor with characters of two columns.
+        -- Nor is it wider with characters of two columns.
         assert.matches("^.-\27%[%?7l.*\27%[%?7h", seen)
         assert.matches("\27%[24;1Hq: quit  s: sort %(la", seen)
         assert.not_matches("sort %(lau", seen)
       end)
     end)
 
-  it("gives the terminal back while it is stopped", function()
+  it("restores the terminal while it is stopped", function()
     if not process.has_terminals() then return pending "needs script" end
     process.with_directory(function(dir)
       process.write(dir .. "/watch", ([[
@@ -312,7 +312,7 @@ describe("lze top", function()
         fg
         stty -a && echo ended
       ]]):format(process.lua))
-      -- Ctrl-Z once it has drawn, and q for when it goes on.
+      -- Ctrl-Z once it has drawn, and q after it continues.
       process.write(dir .. "/keys", [[
         until grep -q "q: quit" "$1"; do sleep 0.02; done
         printf "\032"
@@ -334,7 +334,7 @@ describe("lze top", function()
     end)
   end)
 
-  it("draws nothing on a terminal that cannot", function()
+  it("does not draw on a terminal without the capability", function()
     if not process.has_terminals() then return pending "needs script" end
     for _, term in ipairs {"TERM=dumb", "TERM=", "env -u TERM"} do
       local pipe <close> = io.popen(("printf q | XDG_RUNTIME_DIR= %s " ..
@@ -363,7 +363,7 @@ describe("a program", function()
     end)
   end)
 
-  it("leaves a file of its number alone unless that is a page", function()
+  it("keeps a file named after its process id unless that is a page", function()
     process.with_directory(function(dir)
       local kept = process.output([[
         local path = os.getenv "XDG_RUNTIME_DIR" .. "/lze/" ..
@@ -377,7 +377,7 @@ describe("a program", function()
     end)
   end)
 
-  it("shows nothing where it is not to, or cannot", function()
+  it("shows nothing if this is switched off or impossible", function()
     process.with_directory(function(dir)
       process.output(work .. "assert(not io.open(os.getenv " ..
         "'XDG_RUNTIME_DIR' .. '/lze'))", {env = {XDG_RUNTIME_DIR = dir,

@@ -9,7 +9,7 @@ local function read(path)
   return file:read "a"
 end
 
--- What the command says, and its exit status.
+-- Returns the output of the command and its exit status.
 local function run(words)
   local r = process.run(("arg = {[0] = 'bin/lze', 'trace', %s}\n" ..
     "dofile 'bin/lze'"):format(words))
@@ -64,7 +64,7 @@ describe("lze trace merge", function()
           assert.equal(ns(old.ts) + (second and starts[2] - starts[1] or 0),
             ns(e.ts))
         end
-        -- Processes and arrows of the two are apart.
+        -- The two traces have separate processes and arrows.
         assert.equal(second, e.pid > 2)
         if e.ph == "s" then ids[#ids + 1] = e.id end
         if e.name == "process_name" then names[#names + 1] = e.args.name end
@@ -76,7 +76,7 @@ describe("lze trace merge", function()
     end)
   end)
 
-  -- A trace with one event, which has the name of its process.
+  -- Returns a trace with one event, named after its process.
   local function trace_of(name, boot, start, epoch)
     return ('{"displayTimeUnit":"ns","otherData":{"process":"%s",' ..
       '"boot":"%s","start_ns":%d,"epoch_ns":%d},"traceEvents":[\n' ..
@@ -84,7 +84,7 @@ describe("lze trace merge", function()
       :format(name, boot, start, epoch, name)
   end
 
-  -- The trace of those files of a table, and when each event begins in it.
+  -- Merges files of a table; returns the trace and each event's start in it.
   local function merged(files, ...)
     local text, reason = dofile "command/trace.lua".merge({...},
       function(path) return files[path] end)
@@ -95,8 +95,8 @@ describe("lze trace merge", function()
     return text, at
   end
 
-  it("takes the time of day for those of several machines", function()
-    -- Those that do not say which machine it was are of several, too.
+  it("uses the time of day for traces of several machines", function()
+    -- Traces that do not name their machine count as several machines, too.
     for boot, other in pairs {one = "two", [""] = ""} do
       local _, at = merged({["a.json"] = trace_of("a", boot, 999, 5000),
         ["b.json"] = trace_of("b", other, 1, 7250)}, "a.json", "b.json")
@@ -104,8 +104,8 @@ describe("lze trace merge", function()
     end
   end)
 
-  it("keeps those of each machine on one clock beside another's", function()
-    -- The time of day of one was set by a second between its two.
+  it("keeps one clock for each machine among several machines", function()
+    -- One machine's clock was set by a second between its two traces.
     local files = {["a.json"] = trace_of("a", "one", 1000, 5000),
       ["b.json"] = trace_of("b", "one", 3000, 1000005000),
       ["c.json"] = trace_of("c", "two", 1, 6000)}
@@ -114,7 +114,7 @@ describe("lze trace merge", function()
     assert.same(wanted, at)
     files["all.json"], at = merged(files, "a.json", "c.json")
     assert.same({a = 1.5, c = 2.5}, at)
-    -- What was merged can be merged again, and that is no other result.
+    -- Merging a merged trace again gives the same result.
     files["whole.json"], at = merged(files, "all.json", "b.json")
     assert.same(wanted, at)
     files["d.json"] = trace_of("d", "two", 11001, 5)
@@ -123,7 +123,7 @@ describe("lze trace merge", function()
     assert.same(wanted, at)
   end)
 
-  it("refuses a process that it has already", function()
+  it("refuses a process that it already has", function()
     local trace = dofile "command/trace.lua"
     local files = {["a.json"] = trace_of("rank 0", "one", 1000, 5000),
       ["b.json"] = trace_of("rank 1", "one", 1000, 5000),
@@ -146,7 +146,7 @@ describe("lze trace merge", function()
     end)
   end)
 
-  it("puts pages together, with the text of all", function()
+  it("merges pages, with the text of all of them", function()
     process.with_directory(function(dir)
       local paths = profiles(dir, ".html")
       local output, code = run(("'merge', %q, %q"):format(paths[1], paths[2]))
@@ -157,7 +157,7 @@ describe("lze trace merge", function()
       assert.equal(data[1].boot, data[2].boot)
       assert.is_true(math.tointeger(tonumber(data[1].start)) <
         math.tointeger(tonumber(data[2].start)))
-      -- Whatever the time of day was set to between them.
+      -- The difference must be the same even if the clock was set in between.
       local function since(key)
         return math.tointeger(tonumber(data[2][key])) -
           math.tointeger(tonumber(data[1][key]))
@@ -169,7 +169,7 @@ describe("lze trace merge", function()
     end)
   end)
 
-  it("names the process of a page once, however often it is merged", function()
+  it("names the process of a page once, even after several merges", function()
     local trace = dofile "command/trace.lua"
     process.with_directory(function(dir)
       local paths = profiles(dir, ".html")
@@ -179,14 +179,14 @@ describe("lze trace merge", function()
     end)
   end)
 
-  it("refuses what is cut, and says where", function()
+  it("refuses a truncated file, and reports the line", function()
     process.with_directory(function(dir)
       for _, ending in ipairs {".json", ".html"} do
         local whole, other = table.unpack(profiles(dir, ending))
         local text = read(whole)
         local trace = dofile "command/trace.lua"
         assert.is_string(trace.merge({whole, other}, read))
-        -- It ends in a line end, which is not missed.
+        -- The last byte is a line end, which may be missing.
         for n = 0, #text - 2, 7 do
           local merged, reason = trace.merge({other, "cut" .. ending},
             function(path)
@@ -198,7 +198,7 @@ describe("lze trace merge", function()
             assert.equal(("cut%s: it is cut: it ends in line %d, where " ..
               "there should be "):format(ending, line),
               reason:match "^(.- be ).")
-          else -- of a page, that is its style
+          else -- the style of a page
             assert.matches("^cut%.", reason)
           end
         end
@@ -206,7 +206,7 @@ describe("lze trace merge", function()
     end)
   end)
 
-  it("refuses what is damaged, and says what is wrong", function()
+  it("refuses a damaged file, and says what is wrong", function()
     process.with_directory(function(dir)
       local pages, traces = profiles(dir, ".html"), profiles(dir, ".json")
       local function refused(paths, pattern, new, reason)
@@ -246,7 +246,7 @@ describe("lze trace merge", function()
     end)
   end)
 
-  it("refuses what is not such a file", function()
+  it("refuses files that are not profiles", function()
     process.with_directory(function(dir)
       process.write(dir .. "/a.json", "{}")
       process.write(dir .. "/a.html", "<html></html>")

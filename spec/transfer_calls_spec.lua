@@ -1,10 +1,10 @@
--- transfer_calls_spec.lua - how device buffers are read and written.
+-- transfer_calls_spec.lua - driver calls that read and write device buffers.
 -- SPDX-License-Identifier: MIT
 
 local driver_calls = require "spec.support.driver_calls"
 
--- The calls of a process that wrote 12 MiB to a device buffer and read them
--- again.
+-- Returns the calls of a process that writes 12 MiB to a device buffer and
+-- reads them again.
 local function calls(rules)
   return (driver_calls([[
     local lze = require "lze"
@@ -22,8 +22,8 @@ describe("a device buffer", function()
     assert.is_nil(list.zeMemAllocHost)
   end)
 
-  it("goes through host memory where the driver refuses other", function()
-    -- The first of three pieces; the others are copied at once.
+  it("goes through host memory if the driver refuses other memory", function()
+    -- The first of three pieces is refused; the others are copied at once.
     local list = calls "fail zeCommandListAppendMemoryCopy 1 0x78000004"
     assert.equal(5, list.zeCommandListAppendMemoryCopy)
     assert.equal(1, list.zeMemAllocHost)

@@ -8,7 +8,7 @@ local lze = require "lze"
 local mod = lze.load "kernels/spec.spv"
 
 describe("lze.tune", function()
-  it("measures and leaves the buffers as they were", function()
+  it("measures a kernel, and restores the buffers", function()
     local a, b = lze.buffer("int", 30011), lze.buffer("int", 30011)
     for i = 1, #a do a[i] = i end
     b:fill(7)
@@ -30,14 +30,14 @@ describe("lze.tune", function()
       end
     end
     assert.is_true(winner)
-    -- The heuristic's own size is among them.
+    -- The heuristic's own size is among the results.
     local own = table.concat({mod.square:group(#a)}, "x", 1, 3)
     assert.is_true(seen[own])
   end)
 
-  it("does not take its own size for one short time", function()
-    -- The module's Lua part, on a device whose launches take what is said here:
-    -- its own size first looks hopeless, then the device gets slower.
+  it("does not reject its own size because of one short time", function()
+    -- The module's Lua part on a simulated device: its own size looks hopeless
+    -- at first, then the device gets slower.
     local launches, core = 0, {
       check = function()
         return {name = "f", n = 0, writes = {}, kernel = "kernel"}
@@ -66,7 +66,7 @@ group               us   times  rounds
     assert.same({100, 11}, {r.ns, r.rounds})
   end)
 
-  it("restores what atomics, views and uses write", function()
+  it("restores memory written through atomics, views and uses", function()
     local seen = lze.buffer("int", 1000)
     seen:fill(3)
     lze.tune(mod.count, {20, 25}, seen:view(1, 500), 20, 25)
@@ -81,8 +81,8 @@ group               us   times  rounds
     assert.equal(42, cell[1])
   end)
 
-  it("is used only when asked for, for ranges of the class", function()
-    -- By a name of its own, as no run of the suite has tuned it before.
+  it("is used only on request, for ranges of the same class", function()
+    -- A unique name, which no run of the suite has tuned before.
     local name = ("square_%d_%s"):format(os.time(), tostring(expect):match
       "%x+$")
     local source = "kernel void " .. name .. [[(global const int *a,
@@ -91,7 +91,7 @@ group               us   times  rounds
       }]]
     local square = lze.compile(source)[name]
     local a, b = lze.buffer("int", 50021), lze.buffer("int", 50021)
-    square:prepare(50021) -- its own size, whatever is compiled
+    square:prepare(50021) -- makes it choose its own size
     local usual = {square:group(50021)}
     local before = {square:group {50021, policy = "tuned"}}
     assert.same(usual, before)
@@ -104,7 +104,7 @@ group               us   times  rounds
     assert.equal(r.group[1], (square:group {50023, policy = "tuned"}))
     assert.not_matches("measured",
       select(4, square:group {500021, policy = "tuned"}))
-    -- In another process, whatever its name and place there.
+    -- In another process, with any name and place there.
     assert.equal(r.group[1] .. "\n", process.output(([[
       local lze = require "lze"
       print((lze.compile(%q).%s:group {50021,
@@ -114,7 +114,7 @@ group               us   times  rounds
     assert.same({9, 9}, {b[1], b[50021]})
   end)
 
-  it("keeps a size that must divide to its own range", function()
+  it("limits a size that must divide to the measured range", function()
     local x, sizes = lze.buffer("int", 4800), lze.buffer("int", 4800)
     local r = lze.tune(mod.count_groups, 4800, x, sizes)
     for _, c in ipairs(r.results) do assert.equal(0, 4800 % c.group[1]) end
@@ -125,14 +125,14 @@ group               us   times  rounds
     assert.equal(0, x[1] + sizes[4800])
   end)
 
-  it("tries only what is required", function()
+  it("tries only the required size", function()
     local out = lze.buffer("int", 64)
     local r = lze.tune(mod.eights, 64, out)
     assert.equal(1, #r.results)
     assert.same({8, 1, 1}, r.group)
   end)
 
-  it("stores nothing where there is no cache", function()
+  it("stores nothing without a cache", function()
     assert.equal("false\tfalse\n", process.output([[
       local lze = require "lze"
       local k = lze.load("kernels/spec.spv").square
@@ -143,7 +143,7 @@ group               us   times  rounds
       {env = {LZE_CACHE = "off"}}))
   end)
 
-  it("checks everything first", function()
+  it("checks all arguments first", function()
     local a, b = lze.buffer("int", 10), lze.buffer("int", 10)
     local function fails(...)
       local args = table.pack(...)

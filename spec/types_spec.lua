@@ -1,4 +1,4 @@
--- types_spec.lua - what each element type holds, bit for bit.
+-- types_spec.lua - the values of each element type, bit for bit.
 -- SPDX-License-Identifier: MIT
 
 local expect = require "spec.support.expect"
@@ -27,7 +27,7 @@ local scalars = {}
 for _, t in ipairs(integers) do scalars[#scalars + 1] = t end
 for _, t in ipairs(floats) do scalars[#scalars + 1] = t end
 
--- Whether a and b are the same number, NaNs and zeros told apart.
+-- Returns true if a and b are the same number; zeros differ by their sign.
 local function same(a, b)
   if a ~= a then return b ~= b end
   return a == b and (a ~= 0 or 1 / a == 1 / b) and
@@ -52,7 +52,7 @@ describe("every type", function()
     end
   end)
 
-  it("has vectors; those of 3 occupy 4", function()
+  it("has vectors; a vector of 3 takes the space of 4", function()
     for _, t in ipairs(scalars) do
       for _, lanes in ipairs {2, 3, 4, 8, 16} do
         local x = lze.buffer(t[1] .. lanes, 2)
@@ -62,7 +62,7 @@ describe("every type", function()
     end
   end)
 
-  it("has a name that is known", function()
+  it("needs a known name", function()
     local known = "bad argument #1 to 'buffer' (type: one of char uchar " ..
       "short ushort int uint long ulong half bfloat16 float double (or a " ..
       "vector such as float4) expected, got "
@@ -89,7 +89,7 @@ describe("an integer type", function()
     end
   end)
 
-  it("refuses what is beyond them", function()
+  it("refuses values beyond its bounds", function()
     for _, t in ipairs(integers) do
       local name, bytes, low, high = t[1], t[3], t[5], t[6]
       if bytes < 8 then
@@ -104,7 +104,7 @@ describe("an integer type", function()
     end
   end)
 
-  it("takes a float that is an integer and no other", function()
+  it("accepts a float only if it is an integer", function()
     for _, t in ipairs(integers) do
       local x = lze.buffer(t[1], {7})
       x[1] = 2.0
@@ -119,7 +119,7 @@ describe("an integer type", function()
     end
   end)
 
-  it("takes no other value", function()
+  it("refuses other values", function()
     local x = lze.buffer("int", {7})
     local known = "index 1: int expected (an integer from -2147483648 to " ..
       "2147483647), got "
@@ -166,7 +166,7 @@ describe("double", function()
     assert.equal(bytes, y:string())
   end)
 
-  it("takes an integer as its nearest number", function()
+  it("rounds an integer to the nearest number", function()
     local x = lze.buffer("double", {3, math.maxinteger})
     assert_same(3.0, x[1], "3")
     assert_same(2.0 ^ 63, x[2], "2^63 - 1")
@@ -194,7 +194,7 @@ describe("float", function()
                  0x1.fffffep127}, x:read())
   end)
 
-  it("refuses what would become infinite", function()
+  it("refuses finite values that would become infinite", function()
     local x = lze.buffer("float", {7})
     for _, v in ipairs {0x1.ffffffp127, -0x1.ffffffp127, 1e39, -1e300} do
       assert.equal(("index 1: number %s does not fit float"):format(v),
@@ -204,8 +204,8 @@ describe("float", function()
   end)
 end)
 
--- Check that each value is stored as those bits, and that these are read as
--- that number (the value itself when there is none).
+-- Checks that each value is stored as the given bits, and that these bits are
+-- read as the third number, or as the value if it is missing.
 local function check_bits(name, cases)
   for _, case in ipairs(cases) do
     local value, bits = case[1], case[2]
@@ -227,15 +227,16 @@ describe("half", function()
       {65504, 0x7bff}, {-65504, 0xfbff},
       {65519, 0x7bff, 65504}, {-65519.99, 0xfbff, -65504},
       {inf, 0x7c00}, {-inf, 0xfc00},
-      -- halfway between 1 and the next, 1 + 2^-10
+      -- Halfway between 1 and the next number, 1 + 2^-10.
       {1 + 2.0 ^ -11, 0x3c00, 1}, {1 + 3 * 2.0 ^ -11, 0x3c02, 1 + 2.0 ^ -9},
-      -- just above halfway, and just below: a float would hide it
+      -- Just above halfway, and just below: rounding to float first would hide
+      -- it.
       {1 + 2.0 ^ -11 + 2.0 ^ -40, 0x3c01, 1 + 2.0 ^ -10},
       {1 + 2.0 ^ -11 - 2.0 ^ -40, 0x3c00, 1},
       {1 + 3 * 2.0 ^ -11 - 2.0 ^ -40, 0x3c01, 1 + 2.0 ^ -10},
-      -- the carry goes into the exponent
+      -- The carry goes into the exponent.
       {2 - 2.0 ^ -12, 0x4000, 2}, {2 - 2.0 ^ -11, 0x4000, 2},
-      -- denormals
+      -- Denormals.
       {2.0 ^ -14, 0x0400}, {2.0 ^ -24, 0x0001}, {-2.0 ^ -24, 0x8001},
       {1023 * 2.0 ^ -24, 0x03ff},
       {2.0 ^ -14 - 2.0 ^ -25, 0x0400, 2.0 ^ -14},
@@ -272,7 +273,7 @@ describe("half", function()
     end
   end)
 
-  it("refuses what would become infinite", function()
+  it("refuses finite values that would become infinite", function()
     local x = lze.buffer("half", {7})
     for _, v in ipairs {65520.0, -65520.0, 1e300} do
       assert.equal(("index 1: number %s does not fit half"):format(v),
@@ -313,7 +314,7 @@ describe("bfloat16", function()
       lze.buffer("bfloat16", x:read()):string())
   end)
 
-  it("refuses what would become infinite", function()
+  it("refuses finite values that would become infinite", function()
     local x = lze.buffer("bfloat16", {7})
     for _, v in ipairs {0x1.ffp127, -0x1.ffp127, 1e39} do
       assert.equal(("index 1: number %s does not fit bfloat16"):format(v),
@@ -324,7 +325,7 @@ describe("bfloat16", function()
 end)
 
 describe("a vector type", function()
-  it("has tables for elements", function()
+  it("uses tables as elements", function()
     for _, t in ipairs(scalars) do
       for _, lanes in ipairs {2, 3, 4, 8, 16} do
         local a, b = {}, {}
@@ -352,7 +353,7 @@ describe("a vector type", function()
     assert.same({7, 8, 9}, {table.unpack(x[1])})
   end)
 
-  it("wants a table of its lanes", function()
+  it("needs a table of its lanes", function()
     local x = lze.buffer("int2", {{1, 2}})
     assert.equal("index 1: int2 expected (a table of 2), got integer 3",
       expect.misuse(function() x[1] = 3 end))

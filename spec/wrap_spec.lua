@@ -1,4 +1,4 @@
--- wrap_spec.lua - native objects of the host as objects of lze.
+-- wrap_spec.lua - native objects of the host, wrapped as lze objects.
 -- SPDX-License-Identifier: MIT
 
 local expect = require "spec.support.expect"
@@ -13,8 +13,8 @@ local limit = 60
 local dev = lze.device()
 local driver = dev.driver.handle
 
--- A context of the host's, given to f with the device in it; nothing of either
--- is left when it returns.
+-- Calls f with a device in a context of the host, and with that context. Both
+-- are released afterwards.
 local function with_context(f)
   local context = native.context(driver)
   local wrapped = lze.wrap {driver = driver, device = dev.handle,
@@ -27,7 +27,7 @@ local function with_context(f)
 end
 
 describe("a wrapped context", function()
-  it("is that of the device that comes back", function()
+  it("is the context of the returned device", function()
     with_context(function(d, context)
       assert.equal("device", lze.type(d))
       assert.equal(dev.name, d.name)
@@ -46,7 +46,7 @@ describe("a wrapped context", function()
     end)
   end)
 
-  it("has modules, buffers and launches of its own", function()
+  it("supports modules, buffers and launches", function()
     with_context(function(d)
       local mod = lze.load(spec, {device = d})
       local x = lze.buffer("int", {1, 2, 3}, {device = d})
@@ -58,7 +58,7 @@ describe("a wrapped context", function()
     end)
   end)
 
-  it("keeps the device of what is made in it", function()
+  it("makes objects on its own device if the system's is named", function()
     with_context(function(d)
       local x = lze.buffer("int", {1, 2, 3}, {device = dev,
         context = d.context})
@@ -72,7 +72,7 @@ describe("a wrapped context", function()
     end)
   end)
 
-  it("is in profiles, with no number where lze.devices() raises", function()
+  it("appears in profiles, without a number if lze.devices() raises", function()
     assert.equal("fill nil false\n", process.output([[
       local lze = require "lze"
       local native = assert(package.loadlib(os.getenv "LZE_TEST_BUILD" ..
@@ -95,7 +95,7 @@ describe("a wrapped context", function()
     ]], {env = {ONEAPI_DEVICE_SELECTOR = "gpu"}}))
   end)
 
-  it("does not mix with another", function()
+  it("does not mix with another context", function()
     with_context(function(d)
       local mod = lze.load(spec, {device = d})
       local x = lze.buffer("int", 3)
@@ -124,7 +124,7 @@ describe("a wrapped context", function()
     assert.equal(before, lze.buffer("int", 1).device)
   end)
 
-  it("is closed cleanly, with what was made in it", function()
+  it("is closed cleanly, with its objects", function()
     local context = native.context(driver)
     local d = lze.wrap {device = dev, context = context}
     local x = lze.buffer("int", 1, {device = d})
@@ -135,7 +135,7 @@ describe("a wrapped context", function()
     native.context_destroy(context)
   end)
 
-  it("is let go of by a collection, when nothing is in flight", function()
+  it("is released by a collection when nothing is in flight", function()
     assert.equal("41\n", process.output(([[
       local native = assert(package.loadlib(%q, "luaopen_native"))()
       local lze = require "lze"
@@ -154,7 +154,7 @@ describe("a wrapped context", function()
         os.getenv "LZE_TEST_BUILD" .. "/spec/native.so")))
   end)
 
-  it("has the plan and the tasks of a device named by the system's", function()
+  it("runs plans and tasks that name the system's device", function()
     with_context(function(d)
       local mod <close> = lze.load(spec, {device = d})
       local x <close> = lze.buffer("int", 4, {device = d, usage = "device"})
@@ -178,7 +178,7 @@ describe("lze.wrap of a context", function()
     return expect.misuse(function() lze.wrap(t) end)
   end
 
-  it("refuses what is not one", function()
+  it("refuses an invalid context", function()
     assert.matches("one of queue, buffer, event or context expected",
       misuse {device = dev})
     assert.matches("light userdata%) expected, got integer 5",
@@ -195,7 +195,7 @@ describe("lze.wrap of a context", function()
       misuse {context = native.offset(driver, 8), count = 1})
   end)
 
-  it("refuses a device and a driver that there are not", function()
+  it("refuses an unknown device or driver", function()
     local context = native.context(driver)
     assert.matches("no driver of this loader has a device of that handle",
       misuse {context = context, device = native.offset(dev.handle, 1)})
@@ -205,18 +205,18 @@ describe("lze.wrap of a context", function()
     native.context_destroy(context)
   end)
 
-  it("refuses one of lze's own", function()
+  it("refuses a context that lze made", function()
     local own = lze.context(dev)
     assert.matches("it is lze's own: use that context",
       misuse {context = own.handle, device = dev})
     own:close()
-    -- But the default one is that of the device itself.
+    -- The default context is an exception: it returns the device itself.
     assert.equal(dev, lze.wrap {context = dev.context.handle, device = dev})
   end)
 end)
 
-describe("lze.wrap where the host's context is closed", function()
-  it("refuses whatever was in it", function()
+describe("lze.wrap in a closed context of the host", function()
+  it("refuses all objects of that context", function()
     local context = native.context(driver)
     local d = lze.wrap {context = context, device = dev}
     local p = native.alloc("shared", context, dev.handle, 64)
@@ -248,7 +248,7 @@ describe("lze.wrap where the host's context is closed", function()
 end)
 
 describe("a wrapped buffer", function()
-  it("bounds the range that a kernel writes", function()
+  it("limits the range that a kernel writes", function()
     with_context(function(d, context)
       local p = native.alloc("shared", context, dev.handle, 64)
       local x = lze.wrap {buffer = p, type = "int", count = 4, device = d}
@@ -287,7 +287,7 @@ describe("a wrapped buffer", function()
     end)
   end
 
-  it("costs no device memory of the state's", function()
+  it("does not count as device memory of the state", function()
     with_context(function(d, context)
       collectgarbage() collectgarbage()
       assert(lze.wait(limit))
@@ -302,7 +302,8 @@ describe("a wrapped buffer", function()
     end)
   end)
 
-  it("may begin and end anywhere in an allocation, but not outside", function()
+  it("may begin and end anywhere inside an allocation, but not outside",
+    function()
     with_context(function(d, context)
       local p = native.alloc("shared", context, dev.handle, 64)
       local function wrap(bytes, count, type)
@@ -338,7 +339,7 @@ describe("a wrapped buffer", function()
     end)
   end)
 
-  it("is ordered with others on the same allocation", function()
+  it("is ordered with other buffers on the same allocation", function()
     with_context(function(d, context)
       local mod = lze.load(spec, {device = d})
       local p = native.alloc("shared", context, dev.handle, 4 * 256)
@@ -359,7 +360,7 @@ describe("a wrapped buffer", function()
     end)
   end)
 
-  it("may be memory of lze's own, which then stays", function()
+  it("may use memory of lze, which then stays allocated", function()
     local x = lze.buffer("int", {1, 2, 3, 4})
     local p = x.handle
     local y = lze.wrap {buffer = native.offset(p, 8), type = "int", count = 2,
@@ -369,7 +370,7 @@ describe("a wrapped buffer", function()
     assert.same({3, 4}, y:read())
   end)
 
-  it("is refused where the pointer is not USM of the context", function()
+  it("is refused if the pointer is not USM of the context", function()
     with_context(function(d, context)
       local p = native.alloc("shared", context, dev.handle, 64)
       local function misuse(t)
@@ -418,13 +419,14 @@ describe("a wrapped queue", function()
       mod.square({3, queue = q}, x, x)
       assert.is_true(q:wait(limit))
       assert.same({1, 49, 81}, x:read())
-      -- It is the host's still, before, between and after.
+      -- The list still belongs to the host: before, between and after.
       local y = lze.buffer("int", 4, {device = d})
       native.fill(list, y.handle, 1, 16)
       q:copy(y, x, 1, 1):wait(limit)
       assert.same({1, 0x01010101}, y:read(1, 2))
       q:close()
-      -- What its owner appends lze does not know of, and waits for nothing.
+      -- lze does not track commands of the list's owner, and does not wait for
+      -- them.
       local event, pool = native.event(context)
       native.fill(list, y.handle, 2, 16, event)
       assert.is_true(native.done(event, limit))
@@ -461,7 +463,7 @@ describe("a wrapped event", function()
     end)
   end
 
-  it("is what the host makes of it", function()
+  it("follows the host's event", function()
     with_event(function(d, event)
       local ev = lze.wrap {event = event, device = d}
       assert.equal("event", lze.type(ev))
@@ -480,7 +482,7 @@ describe("a wrapped event", function()
     end)
   end)
 
-  it("is waited for by a launch", function()
+  it("delays a launch until it is signalled", function()
     with_event(function(d, event)
       local mod = lze.load(spec, {device = d})
       local x = lze.buffer("int", {3}, {device = d})
@@ -490,7 +492,7 @@ describe("a wrapped event", function()
       native.signal(event)
       assert.is_true(ev:wait(limit))
       assert.equal(9, x[1])
-      -- Again, with the same event and in an array, on a queue of its own.
+      -- Again, with the same event and in an array, on a separate queue.
       native.reset(event)
       local q = lze.queue(d)
       local other = q:barrier {ev, gate}
@@ -525,7 +527,7 @@ describe("a wrapped event", function()
         assert.is_true(native.done(event, limit))
         assert.is_true(signalled:wait(limit))
         assert.equal(5, x[1])
-        -- A launch of nothing keeps its word too, in its turn.
+        -- An empty launch also signals the event, in its turn.
         native.reset(event)
         q:launch(mod.spin, 1, x, 100000000)
         mod.spin({0, queue = q, signal = out}, x, 1)
@@ -535,7 +537,7 @@ describe("a wrapped event", function()
     end)
   end
 
-  it("has a time, a descriptor and can be awaited", function()
+  it("has a time and a descriptor, and can be awaited", function()
     with_event(function(d, event)
       local ev = lze.wrap {event = event, device = d}
       local co = coroutine.wrap(function() return ev:await() end)
@@ -550,7 +552,7 @@ describe("a wrapped event", function()
     end)
   end)
 
-  it("is refused where it does not belong", function()
+  it("is refused if it belongs to another context or is closed", function()
     with_event(function(d, event)
       local mod = lze.load(spec)
       local x = lze.buffer("int", 1)
@@ -573,8 +575,8 @@ describe("a wrapped event", function()
   end)
 end)
 
-describe("the handle of an event of lze's own", function()
-  it("is not used for another command while the event is there", function()
+describe("the handle of an event that lze made", function()
+  it("is not reused for another command while the event exists", function()
     local mod = lze.load(spec)
     local x = lze.buffer("uint", 1)
     local ev = mod.spin:launch(1, x, 30000000)
