@@ -253,18 +253,18 @@ end
 
 local function measure(case, own, k, work)
   local found = search(own, k, case, work)
-  local finalists = {}
+  local finalizts = {}
   for i = 1, math.min(4, #found) do
     found[i].k = k
     if found[i].seconds < 1.5 * found[1].seconds then
-      finalists[#finalists + 1] = found[i]
+      finalizts[#finalizts + 1] = found[i]
     end
   end
-  compete(finalists, work.arguments)
-  table.sort(finalists, function(one, other)
+  compete(finalizts, work.arguments)
+  table.sort(finalizts, function(one, other)
     return one.seconds < other.seconds
   end)
-  local best = finalists[1]
+  local best = finalizts[1]
   local chosen = {k = own, launch = work.range, seconds = best.seconds}
   compete({best, chosen}, work.arguments)
   local least = math.min(best.seconds, chosen.seconds)

@@ -364,7 +364,8 @@ local function history_path()
   local needed = ""
   if not state or state == "" then
     if not home or home == "" then return nil end
-    state, needed = home .. "/.local/state", "test -d " .. quoted(home) .. " && "
+    state = home .. "/.local/state"
+    needed = "test -d " .. quoted(home) .. " && "
   end
   local directory = state .. "/lze"
   return os.execute(needed .. "mkdir -p -m 700 " .. quoted(directory) ..

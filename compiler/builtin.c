@@ -428,7 +428,8 @@ static val absolute(compiler *c, val n) {
   val zero = v_int(c, 0);
   uint32_t minus = compare(c, OP_LT, n, zero);
   if (!c->emit) return (val){T_INT, 0, 0};
-  uint32_t t = t_of(c, T_INT), low = op3(c, SpvOpSelect, t, minus, n.id, zero.id);
+  uint32_t t = t_of(c, T_INT);
+  uint32_t low = op3(c, SpvOpSelect, t, minus, n.id, zero.id);
   uint32_t high = op2(c, SpvOpISub, t, n.id, low);
   return (val){T_INT, op2(c, SpvOpISub, t, high, low), 0};
 }

@@ -229,7 +229,7 @@ describe("the script of the sweeps", function()
         end
       end
       module("lze", lze)
-      -- What there is for an error only, and finalisers, which have no hooks.
+      -- What there is for an error only, and finalizers, which have no hooks.
       local plain = debug.getmetatable(lze.device()).__newindex
       local function kind(mt)
         local name, index = mt.__name:sub(5), mt.__index
@@ -542,7 +542,7 @@ Lua warning: lze: the device is still busy; what it uses is leaked rather ]] ..
     assert.equal(0, report.memory.early + report.context.early)
   end)
 
-  it("does not delay the closing of a context, nor finalisers", function()
+  it("does not delay the closing of a context, nor finalizers", function()
     local result, report = run([[
       warn "@on"
       local lze = require "lze"
@@ -586,7 +586,7 @@ Lua warning: lze: the device is still busy; what it uses is leaked rather ]] ..
         local function now()
           return tonumber(io.open("/proc/uptime"):read "a":match "%%S+")
         end
-        -- Made before the first thing of lze, it is finalised after the last.
+        -- Made before the first thing of lze, it is finalized after the last.
         last = setmetatable({}, {__gc = function()
           print(now() - start)
         end})
@@ -844,7 +844,7 @@ describe("a driver that malfunctions", function()
 end)
 
 describe("a state that is closed", function()
-  -- Lua finalises the younger of two objects first if both die at once, and an
+  -- Lua finalizes the younger of two objects first if both die at once, and an
   -- old object may refer to a young one. The driver must not be affected.
   it("destroys young and old objects in the required order", function()
     for i, mode in ipairs {"incremental", "generational", "generational"} do

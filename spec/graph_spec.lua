@@ -68,7 +68,7 @@ describe("task graphs", function()
     assert.matches("40 runs", tostring(plan))
   end)
 
-  it("can be run and closed by finalisers", function()
+  it("can be run and closed by finalizers", function()
     local x = lze.buffer("int", 1)
     local plan = lze.graph():task("add", mod.add, 1, x, 1):compile()
     plan:run()
@@ -638,7 +638,7 @@ describe("task graphs", function()
       local function deep(...) -- luacheck: no unused args
         return (read(x))
       end
-      -- Lua would run finalisers there, too, without any room for them.
+      -- Lua would run finalizers there, too, without any room for them.
       collectgarbage "stop"
       local ok, err = coroutine.resume(coroutine.create(function()
         return deep(table.unpack(many, 1, size))

@@ -16,7 +16,7 @@ local functions = [[
   local guarded = lze.local_bytes
   local _, bare = debug.getupvalue(guarded, 1)
   assert(type(bare) == "function" and bare ~= guarded)
-  -- How many cycles the collector does meanwhile: in each, the finaliser of
+  -- How many cycles the collector does meanwhile: in each, the finalizer of
   -- the one before is made anew.
   local function cycles_of(f)
     local cycles, counting = 0, true
@@ -93,7 +93,7 @@ describe("a guarded call", function()
     end
   end)
 
-  it("leaves the collector alone in a finaliser", function()
+  it("leaves the collector alone in a finalizer", function()
     for _, mode in ipairs(modes) do
       assert.equal("1000\ttrue\ttrue\n", process.output(functions .. ([[
         collectgarbage(%q)
@@ -111,7 +111,7 @@ describe("a guarded call", function()
     end
   end)
 
-  it("runs no finaliser, and does not lose any that is due", function()
+  it("runs no finalizer, and does not lose any that is due", function()
     local _, inner = debug.getupvalue(lze.graph, 1)
     assert.is_function(inner)
     local within, ran = 0, 0

@@ -1,4 +1,4 @@
--- hostile_spec.lua - finalisers and debug hooks that close, change and drop the
+-- hostile_spec.lua - finalizers and debug hooks that close, change and drop the
 -- arguments of each function of lze during the call.
 -- SPDX-License-Identifier: MIT
 --
@@ -15,7 +15,7 @@ local function done(kind, where)
   return tonumber(inside), tonumber(acts)
 end
 
-describe("finalisers and hooks during a call", function()
+describe("finalizers and hooks during a call", function()
   -- In lze.tune, which calls the script, and when memory runs out.
   it("run in a guarded function only at its safe points", function()
     for _, kind in ipairs {"gc", "crli"} do

@@ -7,9 +7,9 @@ local here = assert(io.popen "pwd"):read "l"
 
 -- Checks folders of files that define and use functions: {["low/a"] = "b c"} is
 -- a file with a function a that calls b and c. The source of `gone` is removed
--- again. The default storeys are low, middle and high. `also` runs before the
+-- again. The default layers are low, middle and high. `also` runs before the
 -- check.
-local function check(files, gone, storeys, also)
+local function check(files, gone, layers, also)
   local output, good
   process.with_directory(function(dir)
     local lines = {"cd " .. dir}
@@ -25,7 +25,7 @@ local function check(files, gone, storeys, also)
     if gone then lines[#lines + 1] = "rm " .. gone .. ".c" end
     lines[#lines + 1] = also
     lines[#lines + 1] = ("sh %s/scripts/check-layers build %s")
-      :format(here, storeys or "low middle high")
+      :format(here, layers or "low middle high")
     local pipe = assert(io.popen("exec 2>&1; " .. table.concat(lines, "\n")))
     output = pipe:read "a"
     good = pipe:close()
@@ -34,12 +34,12 @@ local function check(files, gone, storeys, also)
 end
 
 describe("scripts/check-layers", function()
-  it("lets a file use its own storey and the storeys below", function()
+  it("lets a file use its own layer and the layers below", function()
     assert.is_true(check {["low/a"] = "", ["low/b"] = "a",
       ["middle/c"] = "a b", ["high/d"] = "c a"})
   end)
 
-  it("finds a use of a storey above", function()
+  it("finds a use of a layer above", function()
     local good, output = check {["low/a"] = "d", ["high/d"] = ""}
     assert.is_false(good)
     assert.matches("low/a uses d of high/d, above it", output, 1, true)
@@ -64,7 +64,7 @@ describe("scripts/check-layers", function()
       ["low/b"] = ""}, "low/a")))
   end)
 
-  it("handles the storeys of the driver, whose core does not use ext",
+  it("handles the layers of the driver, whose core does not use ext",
     function()
     assert.is_true(check({["driver/run/list"] = "", ["driver/ext/graph"] =
       "list", ["driver/ddi"] = "graph list"}, nil, ""))
@@ -87,7 +87,7 @@ describe("scripts/check-layers", function()
     assert.matches("4 files use each other in a circle", output, 1, true)
   end)
 
-  it("finds a header of a storey above", function()
+  it("finds a header of a layer above", function()
     local files = {["src/base/a"] = "", ["src/run/b"] = ""}
     local good, output = check(files, nil, "",
       "echo 'int b(void);' >src/run/b.h; " ..

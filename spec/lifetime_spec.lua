@@ -316,7 +316,7 @@ describe("the collector", function()
   end)
 
   -- A script with close_in. For n = 1, 2, ... it makes a call with a collection
-  -- at each allocation; in the n-th collection a finaliser closes an object.
+  -- at each allocation; in the n-th collection a finalizer closes an object.
   -- `make` returns the call and the object. The script prints unexpected errors
   -- and leaks, and returns how often the object was closed.
   local closing = [[
@@ -504,7 +504,7 @@ describe("the collector", function()
       local dev, spirv = lze.device(), mod:spirv()
       local base, context = lze.queue(), native.context(dev.driver.handle)
       local box = {size = {2, 3}, src_width = 6, dst_width = 4}
-      -- What is the default's alone, until a finaliser sets another.
+      -- What is the default's alone, until a finalizer sets another.
       local defaults = {
         queue = function() lze.default(lze.queue()) end,
         context = function() lze.default(lze.context(dev)) end,
@@ -714,13 +714,13 @@ describe("a process that ends with work in flight", function()
     assert.is_true(took >= 1 and took < 6.5, took)
   end)
 
-  it("runs finalisers that use lze, or reports a closed lze to them", function()
-    -- Lua does not finalise objects made while a state closes; lze does.
+  it("runs finalizers that use lze, or reports a closed lze to them", function()
+    -- Lua does not finalize objects made while a state closes; lze does.
     local out = process.output([[
       local lze = require "lze"
       local x = lze.buffer("int", {1, 2, 3})
       local mod = lze.load "kernels/spec.spv"
-      local function finaliser(name)
+      local function finalizer(name)
         return setmetatable({}, {__gc = function()
           local ok, err = pcall(function()
             mod.add(3, x, 1)
@@ -731,11 +731,11 @@ describe("a process that ends with work in flight", function()
           io.stdout:write(name, " ", tostring(again), "\n")
         end})
       end
-      keep = finaliser "young"]])
+      keep = finalizer "young"]])
     assert.matches("^young %a+\nyoung %a+\n$", out)
   end)
 
-  it("finalises objects of every kind that finalisers make", function()
+  it("finalizes objects of every kind that finalizers make", function()
     -- LeakSanitizer checks that all of them are freed.
     local out = process.output([[
       local lze = require "lze"
@@ -756,7 +756,7 @@ describe("a process that ends with work in flight", function()
     assert.equal("true\ttrue\t2\t13\n", out)
   end)
 
-  it("finalises an object made by a finaliser once it is garbage", function()
+  it("finalizes an object made by a finalizer once it is garbage", function()
     local kept = {}
     do
       local object = setmetatable({}, {__gc = function()

@@ -197,8 +197,8 @@ describe("a script leaves nothing behind after", function()
         inner:run()
       end):compile()
       local _, refused = pcall(lze.load, "nowhere.spv")
-      local finalised = setmetatable({}, {__gc = function() x:fill(7) end})
-      for _, v in ipairs {"text", 1.5, false, refused, finalised, print} do
+      local finalized = setmetatable({}, {__gc = function() x:fill(7) end})
+      for _, v in ipairs {"text", 1.5, false, refused, finalized, print} do
         what = v
         local ok, err = pcall(outer.run, outer)
         assert.is_false(ok)
@@ -256,7 +256,7 @@ describe("a script leaves nothing behind after", function()
     end)
   end)
 
-  it("finalisers that use, close and keep dead objects", function()
+  it("finalizers that use, close and keep dead objects", function()
     for _, mode in ipairs {"incremental", "generational"} do
       leaves_nothing(function()
         collectgarbage(mode)
@@ -289,7 +289,7 @@ describe("a script leaves nothing behind after", function()
         end
         collectgarbage() collectgarbage()
         assert.is_true(#kept > 0)
-        -- Objects that died with their keeper have been finalised.
+        -- Objects that died with their keeper have been finalized.
         for _, t in ipairs(kept) do
           for _, o in ipairs(t) do
             if not tostring(o):find "%(closed%)$" then

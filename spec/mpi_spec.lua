@@ -823,7 +823,7 @@ describe("an MPI library", function()
     return output
   end
 
-  it("is not called after the program has finalised it", function()
+  it("is not called after the program has finalized it", function()
     local output = with_fake([[
       local x, y = lze.buffer("int", 2), lze.buffer("int", 2 << 20)
       local z = lze.buffer("int", 2 << 20, {usage = "device"})

@@ -133,8 +133,8 @@ check-asan: ## run most of the suite and damaged SPIR-V under ASan and UBSan
 
 # The tests with several threads: of the driver, of programs, of Lua states.
 THREADED := spec/states/states_test $(patsubst %,spec/driver/%_test,module \
-  append asking counter event graph hierarchy ipc kernel list memory mutable \
-  pointer) spec/embed/capi_test
+  append counter event graph hierarchy ipc kernel list memory mutable \
+  pointer query) spec/embed/capi_test
 check-tsan: ## run the C tests with several threads under TSan
 	TSAN_OPTIONS="suppressions=$(CURDIR)/spec/support/tsan.supp" \
 	LZE_TEST_C="$(THREADED)" \
@@ -166,8 +166,8 @@ check-valgrind: all build-tests ## run some specs under valgrind
 # The layer of loader 1.8 refuses flags and formats that are newer than it; the
 # tests in NEWER use them.  Those in AGAIN make garbage for minutes while the
 # collector always runs, or repeat the same calls of the driver for long.
-NEWER := $(patsubst %,spec/driver/%_test,asking counter graph kernel link \
-  mutable virtual)
+NEWER := $(patsubst %,spec/driver/%_test,counter graph kernel link \
+  mutable query virtual)
 AGAIN := spec/driver/server_test spec/states/memory_test \
   $(patsubst %,spec/%_spec.lua,array_file bin compile compiler/opcode debugging \
   regress/plan_given_in_part telemetry trace)

@@ -379,7 +379,7 @@ describe("device memory", function()
     assert.is_true(tonumber(peak) <= 32, peak)
   end)
 
-  it("does not call the collector in a finaliser", function()
+  it("does not call the collector in a finalizer", function()
     local limits, ran = lze.gc(), nil
     lze.gc {soft_limit_bytes = 4096}
     setmetatable({}, {__gc = function()

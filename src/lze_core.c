@@ -33,7 +33,7 @@ static int state_gc(lua_State *L) {
   return 0;
 }
 
-/* Created first, so that its finaliser runs after the finalisers of all
+/* Created first, so that its finalizer runs after the finalizers of all
    objects. */
 static void state_new(lua_State *L) {
   lze_State *S = lua_newuserdatauv(L, sizeof *S, 0);
@@ -152,10 +152,10 @@ static int core_default(lua_State *L) {
 }
 
 static const lze_Method functions[] = {
-    {"default", core_default, LZE_COLD},
-    {"progress", core_progress, LZE_HOT},
-    {"type", core_type, LZE_HOT},
-    {NULL, NULL, LZE_HOT}};
+    {"default", core_default, LZE_GUARDED},
+    {"progress", core_progress, LZE_UNGUARDED},
+    {"type", core_type, LZE_UNGUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 static void open_core(lua_State *L) {
   static const lze_ContextHooks hooks = {state_configure, lze_context_close,

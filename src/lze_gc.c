@@ -121,7 +121,7 @@ void lze_state_close(lua_State *L, lze_State *S) {
     lze_each_queue(S, queue_stop_watches, 0);
     lze_each_queue(S, queue_join_watches, 0);
   }
-  lze_outside_forget(S);
+  lze_snapshot_forget(S);
   lze_profile_end(S);
   lze_top_close(S);
   lze_set_default_queue(S, NULL);
@@ -142,7 +142,7 @@ void lze_state_close(lua_State *L, lze_State *S) {
     S->free_commands = c->next;
     lze_command_free(c);
   }
-  if (!hung && !S->stranded) return;
+  if (!hung && !S->abandoned) return;
   for (lze_Context *c = S->contexts; c != NULL; c = c->next) lze_leave(c);
   lua_warning(L, "lze: the device is still busy; what it uses is leaked "
                  "rather than freed under it", 0);
@@ -235,8 +235,8 @@ static int core_stats(lua_State *L) {
 }
 
 static const lze_Method functions[] = {
-    {"gc", core_gc, LZE_HOT},
-    {"stats", core_stats, LZE_HOT},
-    {NULL, NULL, LZE_HOT}};
+    {"gc", core_gc, LZE_UNGUARDED},
+    {"stats", core_stats, LZE_UNGUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 void lze_open_gc(lua_State *L) { lze_set_methods(L, functions, 0); }

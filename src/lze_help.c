@@ -34,10 +34,10 @@ static int help_name(lua_State *L) {
   return luaL_getmetafield(L, 1, "__name") != LUA_TNIL;
 }
 
-static const lze_Method primitives[] = {{"manual", help_manual, LZE_HOT},
-                                        {"name", help_name, LZE_HOT},
-                                        {"kinds", help_kinds, LZE_HOT},
-                                        {NULL, NULL, LZE_HOT}};
+static const lze_Method primitives[] = {{"manual", help_manual, LZE_UNGUARDED},
+                                        {"name", help_name, LZE_UNGUARDED},
+                                        {"kinds", help_kinds, LZE_UNGUARDED},
+                                        {NULL, NULL, LZE_UNGUARDED}};
 
 static const lze_Script script = {"lze help.lua", help_text, sizeof help_text,
                                   primitives};
@@ -99,7 +99,7 @@ void lze_open_names(lua_State *L) {
   table_names(L, "lze");
 }
 
-static const lze_Method functions[] = {{"help", core_help, LZE_HOT},
-                                       {NULL, NULL, LZE_HOT}};
+static const lze_Method functions[] = {{"help", core_help, LZE_UNGUARDED},
+                                       {NULL, NULL, LZE_UNGUARDED}};
 
 void lze_open_help(lua_State *L) { lze_set_methods(L, functions, 0); }

@@ -189,20 +189,20 @@ static int field_handle(lua_State *L) {
 }
 
 static const lze_Method image_methods[] = {
-    {"read", image_read, LZE_COLD},
-    {"write", image_write, LZE_COLD},
-    {"string", image_string, LZE_COLD},
-    {"copy", image_copy, LZE_COLD},
-    {"copy_box", image_copy_box, LZE_COLD},
-    {"pending", image_pending, LZE_HOT},
-    {"close", image_close, LZE_HOT},
-    {NULL, NULL, LZE_HOT}};
+    {"read", image_read, LZE_GUARDED},
+    {"write", image_write, LZE_GUARDED},
+    {"string", image_string, LZE_GUARDED},
+    {"copy", image_copy, LZE_GUARDED},
+    {"copy_box", image_copy_box, LZE_GUARDED},
+    {"pending", image_pending, LZE_UNGUARDED},
+    {"close", image_close, LZE_UNGUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 static const lze_Method image_metamethods[] = {
-    {"__gc", image_gc, LZE_HOT},
-    {"__close", image_close, LZE_HOT},
-    {"__tostring", image_tostring, LZE_COLD},
-    {NULL, NULL, LZE_HOT}};
+    {"__gc", image_gc, LZE_UNGUARDED},
+    {"__close", image_close, LZE_UNGUARDED},
+    {"__tostring", image_tostring, LZE_GUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 static const lze_Field image_fields[] = {
     {"format", field_format},   {"type", field_type},
@@ -272,14 +272,14 @@ static int field_sampler_handle(lua_State *L) {
 }
 
 static const lze_Method sampler_methods[] = {
-    {"close", sampler_close, LZE_HOT},
-    {NULL, NULL, LZE_HOT}};
+    {"close", sampler_close, LZE_UNGUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 static const lze_Method sampler_metamethods[] = {
-    {"__gc", sampler_gc, LZE_HOT},
-    {"__close", sampler_close, LZE_HOT},
-    {"__tostring", sampler_tostring, LZE_COLD},
-    {NULL, NULL, LZE_HOT}};
+    {"__gc", sampler_gc, LZE_UNGUARDED},
+    {"__close", sampler_close, LZE_UNGUARDED},
+    {"__tostring", sampler_tostring, LZE_GUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 static const lze_Field sampler_fields[] = {
     {"address", field_address},       {"filter", field_filter},
@@ -288,13 +288,13 @@ static const lze_Field sampler_fields[] = {
     {NULL, NULL}};
 
 static const lze_Method functions[] = {
-    {"image", lze_image_new, LZE_COLD},
-    {"sampler", lze_sampler_new, LZE_COLD},
-    {NULL, NULL, LZE_HOT}};
+    {"image", lze_image_new, LZE_GUARDED},
+    {"sampler", lze_sampler_new, LZE_GUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 static const lze_Method device_methods[] = {
-    {"image_formats", lze_image_formats, LZE_COLD},
-    {NULL, NULL, LZE_HOT}};
+    {"image_formats", lze_image_formats, LZE_GUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 void lze_open_image(lua_State *L) {
   lze_add_methods(L, lze_device_kind, device_methods);

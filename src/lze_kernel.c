@@ -345,19 +345,19 @@ static int field_kernel_handle(lua_State *L) {
 }
 
 static const lze_Method kernel_methods[] = {
-    {"launch", kernel_launch, LZE_HOT},
-    {"group", kernel_group, LZE_COLD},
-    {"prepare", kernel_prepare, LZE_COLD},
-    {"close", kernel_close, LZE_HOT},
-    {NULL, NULL, LZE_HOT}};
+    {"launch", kernel_launch, LZE_UNGUARDED},
+    {"group", kernel_group, LZE_GUARDED},
+    {"prepare", kernel_prepare, LZE_GUARDED},
+    {"close", kernel_close, LZE_UNGUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 static const lze_Method kernel_metamethods[] = {
-    {"__call", kernel_call, LZE_HOT},
-    {"__newindex", kernel_newindex, LZE_HOT},
-    {"__gc", kernel_gc, LZE_HOT},
-    {"__close", kernel_close, LZE_HOT},
-    {"__tostring", kernel_tostring, LZE_COLD},
-    {NULL, NULL, LZE_HOT}};
+    {"__call", kernel_call, LZE_UNGUARDED},
+    {"__newindex", kernel_newindex, LZE_UNGUARDED},
+    {"__gc", kernel_gc, LZE_UNGUARDED},
+    {"__close", kernel_close, LZE_UNGUARDED},
+    {"__tostring", kernel_tostring, LZE_GUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 static const lze_Field kernel_fields[] = {
     {"name", field_name},
@@ -391,21 +391,21 @@ static int local_tostring(lua_State *L) {
 }
 
 static const lze_Method no_methods[] = {
-    {NULL, NULL, LZE_HOT}};
+    {NULL, NULL, LZE_UNGUARDED}};
 
 static const lze_Method local_metamethods[] = {
-    {"__tostring", local_tostring, LZE_HOT},
-    {NULL, NULL, LZE_HOT}};
+    {"__tostring", local_tostring, LZE_UNGUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 static const lze_Field no_fields[] = {{NULL, NULL}};
 
 static const lze_Method functions[] = {
-    {"local_bytes", core_local_bytes, LZE_COLD},
-    {NULL, NULL, LZE_HOT}};
+    {"local_bytes", core_local_bytes, LZE_GUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 static const lze_Method queue_methods[] = {
-    {"launch", queue_launch, LZE_HOT},
-    {NULL, NULL, LZE_HOT}};
+    {"launch", queue_launch, LZE_UNGUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 void lze_open_kernel(lua_State *L) {
   lze_add_methods(L, lze_queue_kind, queue_methods);

@@ -59,7 +59,7 @@ static int buffer_string(lua_State *L) {
 static int buffer_write(lua_State *L) {
   lua_settop(L, 3);
   lze_arrays_evaluate(L, 2, 2);
-  lze_buffer_settle(L, 1);
+  lze_buffer_flush_readers(L, 1);
   lze_Buffer *b = lze_check_buffer(L, 1);
   lua_Integer at = lze_buffer_at(L, b, 3, "i");
   lua_Integer room = b->count - at + 1;
@@ -311,7 +311,7 @@ static bool buffer_ends(const lze_Buffer *b) {
    the buffer, or import it. */
 static int buffer_close(lua_State *L) {
   lze_Buffer *b = lze_check_box(L, 1, lze_buffer_kind);
-  if (buffer_ends(b) || b->lent) lze_buffer_settle(L, 1);
+  if (buffer_ends(b) || b->lent) lze_buffer_flush_readers(L, 1);
   if (buffer_ends(b)) lze_close(&b->storage->o);
   return buffer_gc(L);
 }
@@ -349,7 +349,7 @@ static void buffer_push_element(lua_State *L, const lze_Buffer *b,
   }
   if (b->storage->uses != NULL || b->storage->failed != NULL)
     lze_buffer_wait(L, 1, b, position, 1, false);
-  /* A copy, because creating the table of a vector may run a finaliser that
+  /* A copy, because creating the table of a vector may run a finalizer that
      closes the buffer. */
   char element[16 * 8];
   memcpy(element, lze_buffer_data(b) + position * b->type->bytes,
@@ -506,30 +506,30 @@ static int buffer_display(lua_State *L) {
 }
 
 static const lze_Method buffer_methods[] = {
-    {"read", buffer_read, LZE_COLD},
-    {"write", buffer_write, LZE_COLD},
-    {"string", buffer_string, LZE_COLD},
-    {"fill", buffer_fill, LZE_COLD},
-    {"copy", buffer_copy, LZE_COLD},
-    {"copy_box", lze_copy_box, LZE_COLD},
-    {"display", buffer_display, LZE_HOT},
-    {"load", buffer_load, LZE_HOT},
-    {"save", buffer_save, LZE_HOT},
-    {"view", buffer_view, LZE_COLD},
-    {"pending", buffer_pending, LZE_HOT},
-    {"export", buffer_export, LZE_COLD},
-    {"close", buffer_close, LZE_HOT},
-    {NULL, NULL, LZE_HOT}};
+    {"read", buffer_read, LZE_GUARDED},
+    {"write", buffer_write, LZE_GUARDED},
+    {"string", buffer_string, LZE_GUARDED},
+    {"fill", buffer_fill, LZE_GUARDED},
+    {"copy", buffer_copy, LZE_GUARDED},
+    {"copy_box", lze_copy_box, LZE_GUARDED},
+    {"display", buffer_display, LZE_UNGUARDED},
+    {"load", buffer_load, LZE_UNGUARDED},
+    {"save", buffer_save, LZE_UNGUARDED},
+    {"view", buffer_view, LZE_GUARDED},
+    {"pending", buffer_pending, LZE_UNGUARDED},
+    {"export", buffer_export, LZE_GUARDED},
+    {"close", buffer_close, LZE_UNGUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 static const lze_Method buffer_metamethods[] = {
-    {"__index", buffer_index, LZE_HOT},
-    {"__newindex", buffer_newindex, LZE_HOT},
-    {"__len", buffer_len, LZE_HOT},
-    {"__pairs", buffer_pairs, LZE_HOT},
-    {"__gc", buffer_gc, LZE_HOT},
-    {"__close", buffer_close, LZE_HOT},
-    {"__tostring", buffer_tostring, LZE_COLD},
-    {NULL, NULL, LZE_HOT}};
+    {"__index", buffer_index, LZE_UNGUARDED},
+    {"__newindex", buffer_newindex, LZE_UNGUARDED},
+    {"__len", buffer_len, LZE_UNGUARDED},
+    {"__pairs", buffer_pairs, LZE_UNGUARDED},
+    {"__gc", buffer_gc, LZE_UNGUARDED},
+    {"__close", buffer_close, LZE_UNGUARDED},
+    {"__tostring", buffer_tostring, LZE_GUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 static const lze_Field buffer_fields[] = {
     {"type", field_type},       {"usage", field_usage},
@@ -538,8 +538,8 @@ static const lze_Field buffer_fields[] = {
     {"context", field_context}, {NULL, NULL}};
 
 static const lze_Method functions[] = {
-    {"buffer", lze_buffer_new, LZE_COLD},
-    {NULL, NULL, LZE_HOT}};
+    {"buffer", lze_buffer_new, LZE_GUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 /* dev:memory() -> free_bytes, total_bytes
    Level Zero's core does not report free memory: free_bytes is the total less
@@ -552,13 +552,13 @@ static int device_memory(lua_State *L) {
 }
 
 static const lze_Method device_methods[] = {
-    {"memory", device_memory, LZE_COLD},
-    {NULL, NULL, LZE_HOT}};
+    {"memory", device_memory, LZE_GUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 static const lze_Method queue_methods[] = {
-    {"copy", queue_copy, LZE_COLD},
-    {"fill", queue_fill, LZE_COLD},
-    {NULL, NULL, LZE_HOT}};
+    {"copy", queue_copy, LZE_GUARDED},
+    {"fill", queue_fill, LZE_GUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 static int buffer_describe(lua_State *L) {
   const lze_Buffer *b = lze_check_box(L, 1, lze_buffer_kind);

@@ -290,12 +290,13 @@ static int profile_limits(lua_State *L) {
   return 1;
 }
 
-static const lze_Method primitives[] = {{"files", profile_files, LZE_HOT},
-                                        {"limits", profile_limits, LZE_HOT},
-                                        {"source", profile_source, LZE_HOT},
-                                        {"page", profile_page, LZE_HOT},
-                                        {"json", lze_push_json, LZE_HOT},
-                                        {NULL, NULL, LZE_HOT}};
+static const lze_Method primitives[] = {
+    {"files", profile_files, LZE_UNGUARDED},
+    {"limits", profile_limits, LZE_UNGUARDED},
+    {"source", profile_source, LZE_UNGUARDED},
+    {"page", profile_page, LZE_UNGUARDED},
+    {"json", lze_push_json, LZE_UNGUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 static const lze_Script script = {"lze profile.lua", profile_text,
                                   sizeof profile_text, primitives};
@@ -787,17 +788,18 @@ static void ending_open(lua_State *L, lze_State *S) {
   lua_settop(L, top);
 }
 
-static const lze_Method methods[] = {{"stop", profile_stop, LZE_HOT},
-                                     {"save", profile_save, LZE_COLD},
-                                     {"display", profile_display, LZE_HOT},
-                                     {"close", profile_close, LZE_HOT},
-                                     {NULL, NULL, LZE_HOT}};
+static const lze_Method methods[] = {
+    {"stop", profile_stop, LZE_UNGUARDED},
+    {"save", profile_save, LZE_GUARDED},
+    {"display", profile_display, LZE_UNGUARDED},
+    {"close", profile_close, LZE_UNGUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
-static const lze_Method metamethods[] = {{"__gc", profile_close, LZE_HOT},
-                                         {"__close", profile_close, LZE_HOT},
-                                         {"__tostring", profile_tostring,
-                                          LZE_HOT},
-                                         {NULL, NULL, LZE_HOT}};
+static const lze_Method metamethods[] = {
+    {"__gc", profile_close, LZE_UNGUARDED},
+    {"__close", profile_close, LZE_UNGUARDED},
+    {"__tostring", profile_tostring, LZE_UNGUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 static const lze_Field fields[] = {{"events", field_events},
                                    {"findings", field_findings},
@@ -807,9 +809,9 @@ static const lze_Field fields[] = {{"events", field_events},
                                    {"recording", field_recording},
                                    {NULL, NULL}};
 
-static const lze_Method functions[] = {{"profile", core_profile, LZE_HOT},
-                                       {"mark", core_mark, LZE_HOT},
-                                       {NULL, NULL, LZE_HOT}};
+static const lze_Method functions[] = {{"profile", core_profile, LZE_UNGUARDED},
+                                       {"mark", core_mark, LZE_UNGUARDED},
+                                       {NULL, NULL, LZE_UNGUARDED}};
 
 void lze_open_profile(lua_State *L) {
   lze_set_methods(L, functions, 0);

@@ -6,7 +6,7 @@
 #define ZOCL_DEVICE_H
 
 #include "base/zocl_base.h"
-#include "base/zocl_knob.h"
+#include "base/zocl_option.h"
 
 /* OpenCL functions of the extension for unified shared memory, or NULL. */
 typedef struct zocl_usm {
@@ -26,9 +26,9 @@ struct _ze_driver_handle_t {
   cl_context context;
   unsigned pocl;         /* PoCL's major version, which selects workarounds
                             (zocl_opencl.c); 0: another OpenCL */
-  bool asking_waits;     /* querying an event may wait for its command */
+  bool query_blocks;     /* querying an event may wait for its command */
   bool no_offsets;       /* a device ignores global offsets of launches */
-  bool keeps_queues;     /* a queue must never be released: zocl_stream.c */
+  bool reuses_queues;     /* a queue must never be released: zocl_stream.c */
   bool narrow_fills;     /* fill patterns have at most 4 bytes:
                             zocl_transfer.c */
   const zocl_memory *memory; /* the memory back end of its devices */
@@ -99,7 +99,7 @@ static inline bool zocl_device_reaches(const zocl_device *device,
                                        const zocl_device *owner)
 {
   return device->root == owner->root ||
-         (device->driver == owner->driver && zocl_knob.peer_access);
+         (device->driver == owner->driver && zocl_option.peer_access);
 }
 
 struct _ze_context_handle_t {

@@ -161,7 +161,7 @@ bool zocl_device_init(zocl_device *device, zocl_driver *driver, uint32_t index,
   device->fp64 = dbl != 0;
   subgroups_find(device, extensions);
   zocl_device_name(device, 0);
-  device->native = (exec & CL_EXEC_NATIVE_KERNEL) && zocl_knob.native_kernels;
+  device->native = (exec & CL_EXEC_NATIVE_KERNEL) && zocl_option.native_kernels;
   bool spir = has_word(extensions, "cl_khr_spir");
   free(name);
   free(extensions);
@@ -174,7 +174,7 @@ bool zocl_device_init(zocl_device *device, zocl_driver *driver, uint32_t index,
                       : !driver->memory->fits(driver, id) ? LACKS_MEMORY
                                                           : NULL;
   if (is_cuda_by_pocl(device)) {
-    driver->keeps_queues = driver->narrow_fills = true;
+    driver->reuses_queues = driver->narrow_fills = true;
     /* PoCL 6.0 applies the offset to the launch, but the kernel does not see
        it. */
     if (driver->pocl < 8) driver->no_offsets = true;
@@ -257,13 +257,13 @@ ze_result_t zocl_DeviceGetProperties(ze_device_handle_t device,
 {
   ZOCL_NEED_HANDLE(device);
   ZOCL_NEED_POINTER(p);
-  p->type = device->type & CL_DEVICE_TYPE_GPU || zocl_knob.gpu
+  p->type = device->type & CL_DEVICE_TYPE_GPU || zocl_option.gpu
                 ? ZE_DEVICE_TYPE_GPU
                 : ZE_DEVICE_TYPE_CPU;
   p->vendorId = device->vendor_id;
   p->deviceId = device->index;
   p->flags = ZE_DEVICE_PROPERTY_FLAG_ONDEMANDPAGING;
-  if (!zocl_knob.device_memory_private)
+  if (!zocl_option.device_memory_private)
     p->flags |= ZE_DEVICE_PROPERTY_FLAG_INTEGRATED;
   if (device->parent != NULL) p->flags |= ZE_DEVICE_PROPERTY_FLAG_SUBDEVICE;
   p->subdeviceId = device->parent != NULL ? device->number : 0;
@@ -371,7 +371,7 @@ ze_result_t zocl_DeviceGetModuleProperties(ze_device_handle_t device,
   /* If OpenCL has no half arithmetic, zocl_lower.c uses float instead. */
   p->flags |= ZE_DEVICE_MODULE_FLAG_FP16;
   if (device->fp64) p->flags |= ZE_DEVICE_MODULE_FLAG_FP64;
-  const bool atomics64 = zocl_knob.int64_atomics &&
+  const bool atomics64 = zocl_option.int64_atomics &&
                          has_word(extensions, "cl_khr_int64_base_atomics");
   if (atomics64) p->flags |= ZE_DEVICE_MODULE_FLAG_INT64_ATOMICS;
   free(extensions);
@@ -392,7 +392,7 @@ ze_result_t zocl_DeviceGetModuleProperties(ze_device_handle_t device,
 
 uint32_t zocl_device_groups(void)
 {
-  return zocl_knob.copy_engine ? 2 : 1;
+  return zocl_option.copy_engine ? 2 : 1;
 }
 
 ze_result_t zocl_DeviceGetCommandQueueGroupProperties(
@@ -409,7 +409,7 @@ ze_result_t zocl_DeviceGetCommandQueueGroupProperties(
       p[i].flags |= ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COMPUTE |
                     ZE_COMMAND_QUEUE_GROUP_PROPERTY_FLAG_COOPERATIVE_KERNELS;
     p[i].maxMemoryFillPatternSize = zocl_pattern_max(i);
-    p[i].numQueues = (uint32_t)zocl_knob.queues;
+    p[i].numQueues = (uint32_t)zocl_option.queues;
   }
   return ZE_RESULT_SUCCESS;
 }
@@ -457,7 +457,7 @@ ze_result_t zocl_DeviceGetMemoryAccessProperties(
     info(device, CL_DEVICE_HOST_MEM_CAPABILITIES_INTEL + i, &has, sizeof has);
     *flags[i] = (ze_memory_access_cap_flags_t)has & 0xf;
   }
-  if (!zocl_knob.peer_access) p->sharedCrossDeviceAllocCapabilities = 0;
+  if (!zocl_option.peer_access) p->sharedCrossDeviceAllocCapabilities = 0;
   if (!memory->any_pointer) p->sharedSystemAllocCapabilities = 0;
   return ZE_RESULT_SUCCESS;
 }

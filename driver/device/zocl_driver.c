@@ -65,7 +65,7 @@ static zocl_driver *driver_new(const zocl_platform *platform)
   /* Mesa holds an event's lock while it starts the event's work, and llvmpipe
      runs kernels at that point. */
   const bool mesa = strcmp(driver->name, "rusticl") == 0;
-  driver->asking_waits = mesa || zocl_knob.asking_waits;
+  driver->query_blocks = mesa || zocl_option.query_blocks;
   const char *pocl = strcasestr(driver->version, "pocl");
   if (pocl != NULL) driver->pocl = (unsigned)strtoul(pocl + 4, NULL, 10);
   if (pocl != NULL && driver->pocl == 0) driver->pocl = 1; /* unknown */
@@ -121,7 +121,7 @@ static void initialise(void)
   zocl_ext.initialise();
   zocl_fail(0, "no OpenCL device");
   const size_t stack = zocl_stack_raise(THREAD_STACK);
-  size_t n = zocl_knobs_read() ? zocl_opencl_platforms(platforms, MAX_DRIVERS)
+  size_t n = zocl_options_read() ? zocl_opencl_platforms(platforms, MAX_DRIVERS)
                                : 0;
   for (size_t i = 0; i < n; i++) {
     zocl_driver *driver = driver_new(&platforms[i]);

@@ -2,7 +2,7 @@
  * zocl_hierarchy.c - root devices, sub-devices, and which of them are shown.
  * SPDX-License-Identifier: MIT
  *
- * Only the test options of zocl_knob.c change which devices exist: each OpenCL
+ * Only test options (zocl_option.c) change which devices exist: each OpenCL
  * device becomes one or more root devices, each with the requested number of
  * sub-devices.  ZE_FLAT_DEVICE_HIERARCHY chooses which of them zeDeviceGet
  * reports; then ZE_AFFINITY_MASK selects among these, as the specification
@@ -40,7 +40,7 @@ static zocl_device *device_new(zocl_driver *driver, uint32_t index,
     driver->host_bytes = device->memory_bytes;
     driver->host_max_alloc = device->max_alloc;
   }
-  memory_limit(device, zocl_knob.memory_bytes);
+  memory_limit(device, zocl_option.memory_bytes);
   for (int i = 0; i < ZOCL_SENSORS; i++)
     device->sensors[i] = (zocl_sensor){device->handle, device};
   return device;
@@ -93,8 +93,8 @@ static bool divide(const zocl_driver *driver, cl_device_id id, uint32_t count,
 
 bool zocl_hierarchy_add(zocl_driver *driver, cl_device_id id)
 {
-  const uint32_t roots = (uint32_t)zocl_knob.root_devices;
-  const uint32_t parts = (uint32_t)zocl_knob.sub_devices;
+  const uint32_t roots = (uint32_t)zocl_option.root_devices;
+  const uint32_t parts = (uint32_t)zocl_option.sub_devices;
   cl_device_id part_ids[ZOCL_MAX_PARTS];
   bool divided = false;
   for (uint32_t i = 0; i < roots; i++) {

@@ -23,7 +23,7 @@ enum { PATH_BYTES = 512 };
 static FILE *file_open(const char *directory, const char *name)
 {
   char path[PATH_BYTES];
-  int n = snprintf(path, sizeof path, "%s%s/%s", zocl_knob.sysfs_root,
+  int n = snprintf(path, sizeof path, "%s%s/%s", zocl_option.sysfs_root,
                    directory, name);
   return n > 0 && (size_t)n < sizeof path ? fopen(path, "re") : NULL;
 }
@@ -54,7 +54,8 @@ static void directory_visit(const char *directory, const char *prefix,
                             void *data)
 {
   char path[PATH_BYTES];
-  int n = snprintf(path, sizeof path, "%s%s", zocl_knob.sysfs_root, directory);
+  int n =
+      snprintf(path, sizeof path, "%s%s", zocl_option.sysfs_root, directory);
   DIR *d = n > 0 && (size_t)n < sizeof path ? opendir(path) : NULL;
   if (d == NULL) return;
   for (struct dirent *e; (e = readdir(d)) != NULL;) {

@@ -98,7 +98,7 @@ uint64_t zocl_memory_generation(void)
  * Memory back ends.
  */
 
-/* The best back end first; zocl_knob.memory is 1 + an index here. */
+/* The best back end first; zocl_option.memory is 1 + an index here. */
 static const zocl_memory *const ways[] = {&zocl_memory_host, &zocl_memory_usm,
                                           &zocl_memory_svm};
 enum { WAYS = sizeof ways / sizeof *ways };
@@ -107,7 +107,7 @@ void zocl_memory_choose(zocl_driver *driver, cl_uint count,
                         const cl_device_id *ids)
 {
   const zocl_memory *forced =
-      zocl_knob.memory > 0 ? ways[zocl_knob.memory - 1] : NULL;
+      zocl_option.memory > 0 ? ways[zocl_option.memory - 1] : NULL;
   const zocl_memory *chosen = forced;
   zocl_usm_find(&driver->usm, driver->cl, driver->platform);
   for (int w = 0; w < WAYS && forced == NULL; w++) {
@@ -167,7 +167,7 @@ void **zocl_memory_blocks(const zocl_driver *driver,
 
 bool zocl_memory_take(zocl_device *device, uint64_t size)
 {
-  if (device == NULL || zocl_knob.memory_bytes == UINT64_MAX) return true;
+  if (device == NULL || zocl_option.memory_bytes == UINT64_MAX) return true;
   zocl_device *root = device->root, *full = NULL;
   pthread_rwlock_wrlock(&live.lock);
   if (size > root->memory_bytes - root->memory_used) full = root;
@@ -188,7 +188,7 @@ bool zocl_memory_take(zocl_device *device, uint64_t size)
 
 void zocl_memory_give(zocl_device *device, uint64_t size)
 {
-  if (device == NULL || zocl_knob.memory_bytes == UINT64_MAX) return;
+  if (device == NULL || zocl_option.memory_bytes == UINT64_MAX) return;
   pthread_rwlock_wrlock(&live.lock);
   device->root->memory_used -= size;
   if (device != device->root) device->memory_used -= size;
@@ -197,7 +197,7 @@ void zocl_memory_give(zocl_device *device, uint64_t size)
 
 static bool is_private(const allocation *a)
 {
-  return zocl_knob.device_memory_private &&
+  return zocl_option.device_memory_private &&
          a->type == ZE_MEMORY_TYPE_DEVICE && a->origin != ZOCL_MAPPED;
 }
 
@@ -232,7 +232,7 @@ void zocl_memory_end(void)
 bool zocl_memory_reachable(const zocl_device *device, const void *pointer)
 {
   allocation found;
-  if (zocl_knob.peer_access || !allocation_find(pointer, &found) ||
+  if (zocl_option.peer_access || !allocation_find(pointer, &found) ||
       found.device == NULL || zocl_device_reaches(device, found.device))
     return true;
   zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
@@ -279,7 +279,7 @@ bool zocl_memory_usable(const zocl_device *device, const void *pointer)
 {
   ze_memory_type_t type;
   bool any = device->driver->memory->any_pointer;
-  if (any && zocl_knob.peer_access) return true;
+  if (any && zocl_option.peer_access) return true;
   if (any || pointer == NULL || zocl_memory_find(pointer, &type))
     return zocl_memory_reachable(device, pointer);
   if (zocl_storage_has(pointer)) return true;
@@ -444,7 +444,7 @@ static ze_result_t allocate(zocl_context *context, zocl_device *device,
   size_t bytes = size;
   if (alignment < DEFAULT_ALIGNMENT) alignment = DEFAULT_ALIGNMENT;
   /* Private memory needs whole pages too, because it is protected. */
-  if (driver->memory->any_pointer || zocl_knob.device_memory_private) {
+  if (driver->memory->any_pointer || zocl_option.device_memory_private) {
     if (alignment < ZOCL_PAGE_BYTES) alignment = ZOCL_PAGE_BYTES;
     bytes = zocl_file_pages(size);
   }

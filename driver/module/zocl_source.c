@@ -132,10 +132,10 @@ static bool argument_add(description *d, const char *kernel_name,
       value_add(d, kernel_name, type, called);
     tool_text_add(to, " %s", called);
   }
-  bool told = type != NULL;
+  bool found = type != NULL;
   free(type);
   free(name);
-  return told;
+  return found;
 }
 
 /* Adds the declaration of a kernel. */

@@ -20,7 +20,8 @@ static bool arguments_reachable(const zocl_device *device,
                                 const zocl_kernel *kernel,
                                 const unsigned char *values)
 {
-  if (zocl_knob.peer_access && device->driver->memory->any_pointer) return true;
+  if (zocl_option.peer_access && device->driver->memory->any_pointer)
+    return true;
   for (uint32_t i = 0; i < kernel->arg_count; i++) {
     const zocl_arg *arg = &kernel->args[i];
     const void *pointer;

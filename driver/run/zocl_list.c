@@ -222,7 +222,8 @@ ze_result_t zocl_queue_check(const ze_command_queue_desc_t *desc)
       (unsigned)desc->mode > ZE_COMMAND_QUEUE_MODE_ASYNCHRONOUS ||
       (unsigned)desc->priority > ZE_COMMAND_QUEUE_PRIORITY_PRIORITY_HIGH)
     return zocl_error(ZE_RESULT_ERROR_INVALID_ENUMERATION);
-  if (desc->ordinal >= zocl_device_groups() || desc->index >= zocl_knob.queues)
+  if (desc->ordinal >= zocl_device_groups() ||
+      desc->index >= zocl_option.queues)
     return zocl_fail(ZE_RESULT_ERROR_INVALID_ARGUMENT,
                      "there is no queue %u of group %u", desc->index,
                      desc->ordinal);

@@ -63,7 +63,7 @@ typedef struct pending {
   zocl_stream *stream;
   uint64_t number; /* its number in the stream */
   bool armed;      /* it has a callback */
-  bool told;       /* the callback has come */
+  bool called;       /* the callback has come */
 } pending;
 
 /* Command `number` of a stream waits for `event`. */
@@ -283,7 +283,7 @@ static bool command_look(zocl_signal *signal, uint32_t i, bool ask, deferred *d)
   zocl_cl *cl = signal->driver->cl;
   const pending *p = &signal->commands[i];
   cl_int status;
-  if (signal->driver->asking_waits && !ask && p->armed && !p->told &&
+  if (signal->driver->query_blocks && !ask && p->armed && !p->called &&
       !zocl_stream_passed(p->stream, p->number))
     return false;
   if (cl->clGetEventInfo(p->event, CL_EVENT_COMMAND_EXECUTION_STATUS,
@@ -325,7 +325,7 @@ static void CL_CALLBACK event_done(cl_event event, cl_int status, void *data)
   (void)status;
   pthread_mutex_lock(&signal->lock);
   for (uint32_t i = 0; i < signal->command_count; i++)
-    if (signal->commands[i].event == event) signal->commands[i].told = true;
+    if (signal->commands[i].event == event) signal->commands[i].called = true;
   look_locked(signal, false, &d);
   unlock_release(signal, &d);
   signal->driver->cl->clReleaseEvent(event);
@@ -587,7 +587,7 @@ static bool is_set_by_first(const zocl_signal *signal)
   const zocl_stream *stream = signal->commands[0].stream;
   for (uint32_t i = 1; i < signal->command_count; i++)
     if (signal->commands[i].stream != stream) return false;
-  return !signal->driver->asking_waits && !zocl_stream_waits(stream) &&
+  return !signal->driver->query_blocks && !zocl_stream_waits(stream) &&
          zocl_stream_status(signal->commands[0].stream,
                             signal->commands[0].number) == CL_COMPLETE;
 }
@@ -715,7 +715,7 @@ ze_result_t zocl_signal_attach(zocl_signal *signal, zocl_stream *stream,
   signal->after_reset = true;
   /* We cannot see whether another process waits for a shared signal. */
   if (signal->waiter_count > 0 || signal->shared != NULL ||
-      signal->driver->asking_waits ||
+      signal->driver->query_blocks ||
       atomic_load_explicit(&signal->state->sleepers, memory_order_relaxed) >
           0) {
     const void *word = &signal->state->set;

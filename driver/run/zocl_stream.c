@@ -49,7 +49,7 @@ struct zocl_stream {
   _Atomic uint64_t last;     /* a closed stream ends after this command;
                                 UINT64_MAX before closing and after the end */
   atomic_int failed;         /* the last OpenCL error; 0 before the first */
-  atomic_bool untold;        /* the error has not been reported yet */
+  atomic_bool unreported;        /* the error has not been reported yet */
   uint64_t failed_first, failed_last; /* commands that the error applies to, up
                                          to UINT64_MAX until the host has been
                                          informed; guarded by `failures` */
@@ -125,7 +125,7 @@ static void queue_free(const zocl_stream *stream, cl_command_queue queue,
                        bool timed)
 {
   zocl_cl *cl = stream->device->driver->cl;
-  if (!stream->device->driver->keeps_queues) {
+  if (!stream->device->driver->reuses_queues) {
     cl->clReleaseCommandQueue(queue);
     return;
   }
@@ -155,7 +155,7 @@ static cl_command_queue queue_new(const zocl_stream *stream, bool timed,
 {
   const zocl_device *device = stream->device;
   cl_command_queue kept =
-      device->driver->keeps_queues ? queue_kept(stream, timed) : NULL;
+      device->driver->reuses_queues ? queue_kept(stream, timed) : NULL;
   if (kept != NULL) return kept;
   cl_queue_properties properties[5] = {
     CL_QUEUE_PROPERTIES, timed ? CL_QUEUE_PROFILING_ENABLE : 0};
@@ -175,9 +175,9 @@ static cl_command_queue queue_new(const zocl_stream *stream, bool timed,
    twice as long again.  A command that waits for a host event has CUDA memory
    for that.  Freeing the memory waits for everything that runs: forever, if
    some of that waits for an event which the same thread should set. */
-static bool is_thrifty(const zocl_stream *stream)
+static bool reuses_queues(const zocl_stream *stream)
 {
-  return stream->device->driver->keeps_queues;
+  return stream->device->driver->reuses_queues;
 }
 
 /* Release the first `count` held events. */
@@ -356,7 +356,7 @@ void zocl_stream_fail(zocl_stream *stream, uint64_t number, int status)
     stream->failed_last = UINT64_MAX;
     stream->failed_heard = atomic_load(&times_heard);
     atomic_store(&stream->failed, status);
-    atomic_store(&stream->untold, true);
+    atomic_store(&stream->unreported, true);
   }
   pthread_mutex_unlock(&failures);
 }
@@ -395,12 +395,12 @@ static ze_result_t stream_result(zocl_stream *stream, uint64_t number)
 {
   ze_result_t result = zocl_feeder_result(stream->feeder);
   if (result != ZE_RESULT_SUCCESS ||
-      !atomic_load_explicit(&stream->untold, memory_order_relaxed))
+      !atomic_load_explicit(&stream->unreported, memory_order_relaxed))
     return result;
   pthread_mutex_lock(&failures);
   int status = CL_COMPLETE;
   if (stream->failed_first <= number + 1 &&
-      atomic_exchange(&stream->untold, false)) {
+      atomic_exchange(&stream->unreported, false)) {
     status = atomic_load(&stream->failed);
     if (stream->failed_last > number) stream->failed_last = number;
   }
@@ -473,7 +473,7 @@ static cl_int queue_follow(zocl_stream *stream, cl_command_queue queue)
     error = cl->clEnqueueBarrierWithWaitList(queue, 1, events, &events[1]);
   for (int i = 0; i < 2; i++) {
     if (events[i] == NULL) continue;
-    if (is_thrifty(stream)) held_add(stream, events[i]);
+    if (reuses_queues(stream)) held_add(stream, events[i]);
     cl->clReleaseEvent(events[i]);
   }
   cl->clFlush(stream->queue);
@@ -496,7 +496,7 @@ static ze_result_t stream_turn(zocl_stream *stream)
     if (stream->other == NULL) queue_free(stream, queue, timed);
     return zocl_cl_error(error, "clEnqueueBarrierWithWaitList");
   }
-  stream->other = is_thrifty(stream) ? stream->queue : NULL;
+  stream->other = reuses_queues(stream) ? stream->queue : NULL;
   if (stream->other == NULL) queue_free(stream, stream->queue, !timed);
   stream->queue = queue;
   stream->timed = timed;
@@ -511,7 +511,7 @@ static ze_result_t stream_time(zocl_stream *stream, bool needed)
     stream->untimed = 0;
     return stream->timed ? ZE_RESULT_SUCCESS : stream_turn(stream);
   }
-  if (stream->timed && is_thrifty(stream) &&
+  if (stream->timed && reuses_queues(stream) &&
       ++stream->untimed > UNTIMED_COMMANDS)
     return stream_turn(stream);
   return ZE_RESULT_SUCCESS;
@@ -563,7 +563,7 @@ static ze_result_t event_later(zocl_stream *stream, zocl_signal *signal,
   zocl_stream_ref(stream);
   cl_event here = NULL;
   const zocl_place place =
-      stream_place(stream, 0, NULL, is_thrifty(stream) ? &here : NULL);
+      stream_place(stream, 0, NULL, reuses_queues(stream) ? &here : NULL);
   error = zocl_call_enqueue(&place, run_later, &args, sizeof args);
   if (here != NULL) {
     held_add(stream, here);
@@ -627,8 +627,8 @@ static ze_result_t waits_resolve(zocl_stream *stream,
 /* Run the command now in this thread, if that is as good as in the stream. */
 static bool command_run(zocl_stream *stream, const zocl_command *command)
 {
-  if (zocl_knob.slow || !stream_is_idle(stream) ||
-      atomic_load_explicit(&stream->untold, memory_order_relaxed))
+  if (zocl_option.slow || !stream_is_idle(stream) ||
+      atomic_load_explicit(&stream->unreported, memory_order_relaxed))
     return false;
   if (command->kind == ZOCL_COMMAND_LAUNCH ||
       command->kind == ZOCL_COMMAND_INDIRECT ||
@@ -648,15 +648,15 @@ static bool command_run(zocl_stream *stream, const zocl_command *command)
 static void run_before(void *unused)
 {
   (void)unused;
-  usleep((useconds_t)zocl_knob.delay_start_us);
-  if (zocl_knob.device_memory_private) zocl_memory_begin();
+  usleep((useconds_t)zocl_option.delay_start_us);
+  if (zocl_option.device_memory_private) zocl_memory_begin();
 }
 
 static void run_after(void *unused)
 {
   (void)unused;
-  if (zocl_knob.device_memory_private) zocl_memory_end();
-  usleep((useconds_t)zocl_knob.delay_end_us);
+  if (zocl_option.device_memory_private) zocl_memory_end();
+  usleep((useconds_t)zocl_option.delay_end_us);
 }
 
 static ze_result_t command_enqueue(zocl_stream *stream,
@@ -755,9 +755,9 @@ ze_result_t zocl_stream_submit(zocl_stream *stream,
   result = stream_time(stream, signal != NULL && zocl_signal_timed(signal));
   if (result != ZE_RESULT_SUCCESS) goto done;
   if (command->keep != NULL) command->keep(command->args);
-  result = (zocl_knob.slow ? command_enqueue_slow : command_enqueue)(
+  result = (zocl_option.slow ? command_enqueue_slow : command_enqueue)(
       stream, command, count, waits,
-      signal != NULL || count > 0 || is_thrifty(stream) ? &event : NULL);
+      signal != NULL || count > 0 || reuses_queues(stream) ? &event : NULL);
   /* Part of a failed command may be in the queue. */
   stream->submitted++;
   if (result != ZE_RESULT_SUCCESS) {
@@ -765,7 +765,7 @@ ze_result_t zocl_stream_submit(zocl_stream *stream,
     goto done;
   }
   if (count > 0) stream_block(stream, event != NULL ? event : waits[count - 1]);
-  if (event != NULL && is_thrifty(stream)) held_add(stream, event);
+  if (event != NULL && reuses_queues(stream)) held_add(stream, event);
   if (signal == NULL && event != NULL) cl->clReleaseEvent(event);
   if (signal != NULL) {
     result = zocl_signal_attach(signal, stream, stream->submitted, event);

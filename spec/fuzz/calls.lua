@@ -69,7 +69,7 @@ local function pick(t)
   if #t > 0 then return t[random(#t)], random(#t) end
 end
 
--- Returns true if an object is closed.  One that a finaliser may have closed is
+-- Returns true if an object is closed.  One that a finalizer may have closed is
 -- queried.
 local function is_closed(o)
   if o.maybe and tostring(o.object):find "%(closed%)" then o.closed = true end
@@ -87,7 +87,7 @@ local function any_closed(objects)
   return false
 end
 
--- Returns true if the error is allowed: a finaliser has closed one of the
+-- Returns true if the error is allowed: a finalizer has closed one of the
 -- objects in the call, or driver calls fail.
 local function excused(err, objects)
   return any_closed(objects) or ill and type(err) == "table"
@@ -700,7 +700,7 @@ step(4, "use a plan", function()
   if what == 2 then op.n = n end
 end)
 
--- Returns a random object to close, drop or leave to a finaliser, and its list.
+-- Returns a random object to close, drop or leave to a finalizer, and its list.
 local function some_object()
   local list = pick {s.buffers, s.buffers, s.queues, s.events, s.modules,
     s.plans}
@@ -727,7 +727,7 @@ step(5, "drop", function()
   end
 end)
 
-step(2, "close in a finaliser", function()
+step(2, "close in a finalizer", function()
   local o = some_object()
   if not o then return end
   tell("close %s some time", o.name or "an event, module or plan")

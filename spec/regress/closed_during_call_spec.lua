@@ -1,4 +1,4 @@
--- closed_during_call_spec.lua - if a debug hook, finaliser or metamethod closed
+-- closed_during_call_spec.lua - if a debug hook, finalizer or metamethod closed
 -- an object that a call was using, the call read freed memory.
 -- SPDX-License-Identifier: MIT
 
@@ -152,7 +152,7 @@ describe("a hook in a wait that closes", function()
       assert.equal("exit 0", r.how .. " " .. r.code, r.output)
       local said, waited = r.output:match "^([^\n]*)\n([^\n]*)\n$"
       if case[2] then
-        -- A finaliser may run the hook before the wait begins.
+        -- A finalizer may run the hook before the wait begins.
         local function plain(s)
           return (s:gsub("was closed during the wait", "is closed"))
         end
@@ -199,7 +199,7 @@ describe("a metamethod of a launch table", function()
   end)
 end)
 
-describe("a finaliser that closes", function()
+describe("a finalizer that closes", function()
   it("the kernel of the launch that ran it does no harm", function()
     assert.equal("true\n", process.output [[
       local lze = require "lze"

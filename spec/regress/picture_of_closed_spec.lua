@@ -1,10 +1,10 @@
--- picture_of_closed_spec.lua - if a finaliser closed the buffer of an array
+-- picture_of_closed_spec.lua - if a finalizer closed the buffer of an array
 -- while a:save allocated memory for its picture, the process crashed.
 -- SPDX-License-Identifier: MIT
 
 local process = require "spec.support.process"
 
-it("a:save of a picture reports that a finaliser closed the buffer", function()
+it("a:save of a picture reports that a finalizer closed the buffer", function()
   process.with_directory(function(dir)
     assert.equal("over\n", process.output(([[
       local lze = require "lze"

@@ -1,11 +1,11 @@
--- plan_used_while_changed_spec.lua - a finaliser ran or changed a plan while it
+-- plan_used_while_changed_spec.lua - a finalizer ran or changed a plan while it
 -- was being recorded.  Afterwards each run did its tasks twice, or a wait for a
 -- run never ended.
 -- SPDX-License-Identifier: MIT
 
 local process = require "spec.support.process"
 
-it("a plan that is being changed cannot be used by a finaliser", function()
+it("a plan that is being changed cannot be used by a finalizer", function()
   local out = process.output([[
     local lze = require "lze"
     local mod = lze.load "kernels/spec.spv"
@@ -13,7 +13,7 @@ it("a plan that is being changed cannot be used by a finaliser", function()
     local g = lze.graph "g"
     for i = 1, 100 do g:task("t" .. i, mod.add, 16, x, 1) end
     local plan = g:compile()
-    -- What a finaliser does in the n-th collection from now on, once.
+    -- What a finalizer does in the n-th collection from now on, once.
     local inside, n
     local mt = {}
     function mt.__gc()
@@ -57,7 +57,7 @@ it("a plan that is being changed cannot be used by a finaliser", function()
       end
     end
     for _, err in pairs(refused) do
-      assert(err:find("graph g: a finaliser or hook cannot use " ..
+      assert(err:find("graph g: a finalizer or hook cannot use " ..
         "it while it is changed$"), err)
     end
     print(lze.wait())]], {seconds = 120})
@@ -90,7 +90,7 @@ it("a plan can only be closed while memory is allocated for it",
           assert(tostring(plan) == "plan (closed)")
         else
           assert(ok, err)
-          assert(refused:find("graph g: a finaliser or hook cannot use " ..
+          assert(refused:find("graph g: a finalizer or hook cannot use " ..
             "it while it is changed$"), what .. ": " .. refused)
           y:fill(0)
           plan:run()

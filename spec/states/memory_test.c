@@ -55,7 +55,7 @@ static bool fails_now(long tries) {
 
 /* Returns true for memory that Lua needs to call a function.  Lua retains a few
    of these blocks (struct CallInfo; for an object `old` would give the kind).
-   A finaliser that cannot be called is lost, with 160 bytes of a storage, say,
+   A finalizer that cannot be called is lost, with 160 bytes of a storage, say,
    which LeakSanitizer reports; the driver's memory goes with the context. */
 static bool is_call(const void *p, size_t old, size_t new) {
   enum { CALL_INFO = 64 };

@@ -94,7 +94,7 @@ static const char little[] =
     "q:launch(m.add, 3, lze.buffer('int', 3), 1)\n"
     "m.spin:launch(4, lze.buffer('uint', 4), 100000):fd()\n";
 
-/* Objects that a finaliser makes while Lua closes the state, which finalises
+/* Objects that a finalizer makes while Lua closes the state, which finalizes
    none of them. */
 static const char late[] =
     "local lze = require 'lze'\n"
@@ -294,7 +294,7 @@ int main(int argc, char **argv) {
   test_mpi();
   test_growth("states that only open lze", "require 'lze'", states);
   test_growth("states that work", little, states);
-  test_growth("states with finalisers that work", late, states);
+  test_growth("states with finalizers that work", late, states);
   printf("%s\n", failures == 0 ? "all passed" : "failed");
   return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,10 +1,10 @@
--- hostile.lua - finalisers and hooks that work against the call they interrupt.
+-- hostile.lua - finalizers and hooks that work against the call they interrupt.
 -- SPDX-License-Identifier: MIT
 --
 --   LUA SCRIPT: require "spec.support.hostile" (KIND, PLACE)
 --
 -- Runs spec.support.everything with each function and method of lze wrapped.
--- Before a call, finalisers (KIND is "gc") or hooks (KIND has the letters of
+-- Before a call, finalizers (KIND is "gc") or hooks (KIND has the letters of
 -- debug.sethook, "i" for each instruction) become due that close, change and
 -- drop the arguments of the call.  They act only "inside" guarded functions, or
 -- "anywhere".  Returns the numbers of guarded functions, of acts inside them
@@ -77,7 +77,7 @@ local function act()
   if acts % 3 == 0 then collectgarbage "step" end
 end
 
-local finaliser = {__gc = function()
+local finalizer = {__gc = function()
   if armed then act() end
 end}
 
@@ -85,7 +85,7 @@ local function arm()
   armed = true
   skipped = where == "anywhere" and calls % 7 or 0
   if kind == "gc" then
-    for _ = 1, 8 do setmetatable({}, finaliser) end
+    for _ = 1, 8 do setmetatable({}, finalizer) end
   elseif kind then
     sethook(act, kind, kind:find "i" and 1 or 0)
   end
@@ -127,7 +127,7 @@ end
 
 return function(a_kind, a_where)
   kind, where = a_kind, a_where
-  -- Finalisers run at once.
+  -- Finalizers run at once.
   require "spec.support.collector" ("incremental", 10, 1000, 1)
   local everything = require "spec.support.everything"
   local registry = debug.getregistry()

@@ -10,7 +10,7 @@
  *   N delay K     each request is done at the K-th test, until one is cancelled
  *   N halve K     only half of the K-th message is sent
  *   N apart 0     this rank belongs to no grid
- *   N end 0       MPI has been finalised: a call ends the process
+ *   N end 0       MPI has been finalized: a call ends the process
  * N is a number that no earlier line has had.  With MPI_FAKE_GPU=1 it reports
  * that it can use device memory; with MPI_FAKE_HOST="LEVEL FIRST", that the
  * program has initialised it for threads of this level, on this thread or not.

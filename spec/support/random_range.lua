@@ -204,7 +204,8 @@ local function check(world, form, range, offset, times)
     local inside = cell >= 1 and cell <= cells
     if count[cell + 1] ~= (inside and each or 0) then
       local what = inside and "work-item " .. cell - 1 or
-        cell == 0 and "a work-item beyond the range" or "a cell behind the range"
+        cell == 0 and "a work-item beyond the range" or
+        "a cell behind the range"
       error(("%s ran %d times, not %d"):format(what, count[cell + 1],
         inside and each or 0), 0)
     end

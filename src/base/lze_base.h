@@ -20,7 +20,7 @@
 
 /* lze uses two kinds of memory. Lua owns userdata. C owns native objects
    (lze_Object and structures that begin with one) and counts references to
-   them, because neither anchoring nor the order of finalisers can say when a
+   them, because neither anchoring nor the order of finalizers can say when a
    device is done. A function that may raise says so; "[-n, +m]" is its stack
    effect. */
 

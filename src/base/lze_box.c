@@ -44,8 +44,8 @@ static const char *const kinds[] = {
     lze_image_kind,  lze_sampler_kind};
 
 /* The registry holds under this address a table whose weak keys are the
-   userdata that finalisers have created. While Lua closes a state, it never
-   finalises objects that finalisers create, nor does it say that it is
+   userdata that finalizers have created. While Lua closes a state, it never
+   finalizes objects that finalizers create, nor does it say that it is
    closing. */
 static const char made_late;
 

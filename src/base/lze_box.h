@@ -33,7 +33,7 @@ void *lze_push_box(lua_State *L, const char *kind, size_t size);
 void *lze_push_box_with(lua_State *L, const char *kind, size_t size,
                         int values);
 /* Call the first when a state begins and the second when it ends. The second
-   finalises userdata created by finalisers, which Lua does not do while it
+   finalizes userdata created by finalizers, which Lua does not do while it
    closes the state. [-0, +0] */
 void lze_boxes_open(lua_State *L);
 void lze_boxes_close(lua_State *L);

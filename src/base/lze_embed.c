@@ -163,14 +163,14 @@ void lze_script_part(lua_State *L, const lze_Script *s) {
 
 /* Pushes the table that the script returns. [-0, +1] */
 static void embed_push(lua_State *L, const lze_Script *s) {
-  static const lze_Method own[] = {{"argument", embed_argument, LZE_HOT},
-                                   {"pcall", embed_pcall, LZE_HOT},
-                                   {"call", embed_call, LZE_HOT},
-                                   {"raise", embed_raise, LZE_HOT},
-                                   {"lze", embed_lze, LZE_HOT},
-                                   {"where", lua_where, LZE_HOT},
-                                   {"describe", embed_describe, LZE_HOT},
-                                   {NULL, NULL, LZE_HOT}};
+  static const lze_Method own[] = {{"argument", embed_argument, LZE_UNGUARDED},
+                                   {"pcall", embed_pcall, LZE_UNGUARDED},
+                                   {"call", embed_call, LZE_UNGUARDED},
+                                   {"raise", embed_raise, LZE_UNGUARDED},
+                                   {"lze", embed_lze, LZE_UNGUARDED},
+                                   {"where", lua_where, LZE_UNGUARDED},
+                                   {"describe", embed_describe, LZE_UNGUARDED},
+                                   {NULL, NULL, LZE_UNGUARDED}};
   luaL_checkstack(L, 6, NULL);
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, s) == LUA_TTABLE) return;
   lua_pop(L, 1);

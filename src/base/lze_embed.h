@@ -35,7 +35,7 @@ typedef struct lze_Script {
   const unsigned char *text;
   size_t size;
   /* C functions that it calls, or NULL. Their errors have no position; whether
-     they are guarded (`heat`) is ignored. */
+     they are guarded (`guarding`) is ignored. */
   const lze_Method *primitives;
 } lze_Script;
 

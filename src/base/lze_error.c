@@ -264,8 +264,8 @@ uint64_t lze_now_ns(void) {
 
 void lze_open_error(lua_State *L) {
   static const lze_Method metamethods[] = {
-      {"__tostring", error_tostring, LZE_HOT},
-      {NULL, NULL, LZE_HOT}};
+      {"__tostring", error_tostring, LZE_UNGUARDED},
+      {NULL, NULL, LZE_UNGUARDED}};
   luaL_newmetatable(L, ERROR_TNAME);
   lze_set_methods(L, metamethods, 0);
   lua_pop(L, 1);

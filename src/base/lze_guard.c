@@ -24,7 +24,7 @@ typedef struct lze_Protection {
 } lze_Protection;
 
 /* Pauses the collector and the hook. A stopped collector stays stopped; in a
-   finaliser it cannot run anyway. */
+   finalizer it cannot run anyway. */
 static void guard_hold(lua_State *L, lze_Guard *g) {
   g->collects = lua_gc(L, LUA_GCISRUNNING) == 1;
   if (g->collects) lua_hold(L, &g->held);
@@ -42,7 +42,7 @@ static void guard_release(lua_State *L, lze_State *S, const lze_Guard *g,
   if (g->hook != NULL && lua_gethook(L) == NULL)
     lua_sethook(L, g->hook, g->mask, g->count);
   if (!g->collects) return;
-  /* A collector step may run finalisers, and a finaliser that finds no memory
+  /* A collector step may run finalizers, and a finalizer that finds no memory
      is lost. If memory ran out, leave the overdue step to the next
      allocation. */
   if (starved)
@@ -133,7 +133,7 @@ void lze_set_methods(lua_State *L, const lze_Method *m, int upvalues) {
   for (; m->name != NULL; m++) {
     for (int i = 0; i < upvalues; i++) lua_pushvalue(L, -upvalues);
     lua_pushcclosure(L, m->function, upvalues);
-    if (m->heat == LZE_COLD) lua_pushcclosure(L, guard_call, 1);
+    if (m->guarding == LZE_GUARDED) lua_pushcclosure(L, guard_call, 1);
     lua_setfield(L, -upvalues - 2, m->name);
   }
   lua_pop(L, upvalues);

@@ -2,13 +2,13 @@
  * lze_guard.h - calls during which no Lua code runs.
  * SPDX-License-Identifier: MIT
  *
- * A C function that allocates may run Lua code at any allocation: finalisers,
+ * A C function that allocates may run Lua code at any allocation: finalizers,
  * and also debug hooks if it calls a function. That code may close or change
- * the objects in use. Functions are therefore either guarded (LZE_COLD) or
- * unguarded (LZE_HOT). A guarded one runs inside a guard: the collector makes
- * no steps and hooks are suspended; both are restored afterwards, even when it
- * raises. An unguarded one allocates nothing while it relies on an object, and
- * needs no guard.
+ * the objects in use. Functions are therefore either guarded (LZE_GUARDED) or
+ * unguarded (LZE_UNGUARDED). A guarded one runs inside a guard: the collector
+ * makes no steps and hooks are suspended; both are restored afterwards, even
+ * when it raises. An unguarded one allocates nothing while it relies on an
+ * object, and needs no guard.
  *
  * No metamethod or callback of a script may be called inside a guard, because
  * it could call collectgarbage(). Waits (lze_run_hook) and requests for room
@@ -21,14 +21,14 @@
 
 #include "base/lze_base.h"
 
-typedef enum lze_Heat { LZE_HOT, LZE_COLD } lze_Heat;
+typedef enum lze_Guarding { LZE_UNGUARDED, LZE_GUARDED } lze_Guarding;
 
 /* A function callable from Lua, and whether it is guarded. Tables of these end
    with an entry that has no name. */
 typedef struct lze_Method {
   const char *name;
   lua_CFunction function;
-  lze_Heat heat;
+  lze_Guarding guarding;
 } lze_Method;
 
 /* As luaL_setfuncs. [-upvalues, +0] */
@@ -52,7 +52,7 @@ lze_Pause lze_guard_pause_of(lua_State *L, lze_State *S); /* if S is at hand */
 void lze_guard_resume(lua_State *L, lze_Pause pause);
 
 /* Returns true if the collector runs, or will run when the guard is paused.
-   Returns false if a script has stopped it, and in a finaliser, where lua_gc
+   Returns false if a script has stopped it, and in a finalizer, where lua_gc
    returns -1. */
 bool lze_collector_runs(lua_State *L);
 

@@ -91,7 +91,7 @@ struct lze_State {
   bool arrays;                  /* lze.array is in use */
   bool work_item;               /* a kernel's function is running on the host */
   int lua_checks;               /* nested checks of Lua kernels in progress */
-  struct lze_Outside *outside;  /* with LZE_CHECK: a copy of the memory outside
+  struct lze_Snapshot *snapshot; /* with LZE_CHECK: a copy of the memory outside
                                    a launch's views */
   double growth;                /* factor of the limit, set by lze.gc */
   size_t soft_limit;            /* minimum of the limit */
@@ -118,7 +118,7 @@ struct lze_State {
   uint32_t advance_in;          /* commands until one takes a step of host
                                    work */
   lze_Command *calling;         /* the run that a callback belongs to */
-  bool stranded;                /* a command was abandoned with its resources */
+  bool abandoned;               /* a command was abandoned with its resources */
   uint64_t close_ns;            /* how long closing waits for the device */
   size_t bytes;                 /* of all storages, pending frees included */
   size_t limit;                 /* of `bytes` before a forced collection */
@@ -134,7 +134,7 @@ static inline void lze_show(lze_State *S) {
 }
 
 /* Returns the lze_State of this lua_State, made by luaopen_lze. Raises if it
-   is already closed (in a finaliser that runs after lze's). [-0, +0] */
+   is already closed (in a finalizer that runs after lze's). [-0, +0] */
 lze_State *lze_state(lua_State *L);
 /* Returns the state, which may be closed, or NULL if it is not made yet. */
 lze_State *lze_find_state(lua_State *L);

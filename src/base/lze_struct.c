@@ -497,20 +497,20 @@ static int struct_fields(lua_State *L) {
 }
 
 static const lze_Method struct_methods[] = {
-    {"unpack", struct_unpack, LZE_COLD}, {NULL, NULL, LZE_HOT}};
+    {"unpack", struct_unpack, LZE_GUARDED}, {NULL, NULL, LZE_UNGUARDED}};
 
 static const lze_Method struct_metamethods[] = {
-    {"__call", struct_call, LZE_COLD},
-    {"__eq", struct_equal, LZE_HOT},
-    {"__tostring", struct_tostring, LZE_HOT},
-    {NULL, NULL, LZE_HOT}};
+    {"__call", struct_call, LZE_GUARDED},
+    {"__eq", struct_equal, LZE_UNGUARDED},
+    {"__tostring", struct_tostring, LZE_UNGUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 static const lze_Field struct_field_list[] = {
     {"name", struct_tostring}, {"bytes", struct_bytes},
     {"fields", struct_fields}, {NULL, NULL}};
 
 static const lze_Method functions[] = {
-    {"struct", struct_new, LZE_COLD}, {NULL, NULL, LZE_HOT}};
+    {"struct", struct_new, LZE_GUARDED}, {NULL, NULL, LZE_UNGUARDED}};
 
 void lze_open_struct(lua_State *L) {
   lze_new_kind(L, lze_struct_kind, struct_metamethods, struct_methods,

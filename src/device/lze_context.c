@@ -237,14 +237,14 @@ static int field_context_driver(lua_State *L) {
 }
 
 static const lze_Method context_methods[] = {
-    {"close", context_close, LZE_HOT},
-    {NULL, NULL, LZE_HOT}};
+    {"close", context_close, LZE_UNGUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 static const lze_Method context_metamethods[] = {
-    {"__gc", context_gc, LZE_HOT},
-    {"__close", context_close, LZE_HOT},
-    {"__tostring", context_tostring, LZE_COLD},
-    {NULL, NULL, LZE_HOT}};
+    {"__gc", context_gc, LZE_UNGUARDED},
+    {"__close", context_close, LZE_UNGUARDED},
+    {"__tostring", context_tostring, LZE_GUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 static const lze_Field context_fields[] = {{"driver", field_context_driver},
                                            {"handle", field_context_handle},
@@ -310,8 +310,8 @@ void lze_set_default_context(lze_State *S, lze_Context *c) {
 }
 
 static const lze_Method functions[] = {
-    {"context", core_context, LZE_COLD},
-    {NULL, NULL, LZE_HOT}};
+    {"context", core_context, LZE_GUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 void lze_open_context(lua_State *L) {
   lze_new_kind(L, lze_context_kind, context_metamethods, context_methods,

@@ -68,11 +68,11 @@ static int field_driver_handle(lua_State *L) {
 }
 
 static const lze_Method no_methods[] = {
-    {NULL, NULL, LZE_HOT}};
+    {NULL, NULL, LZE_UNGUARDED}};
 
 static const lze_Method driver_metamethods[] = {
-    {"__tostring", driver_tostring, LZE_COLD},
-    {NULL, NULL, LZE_HOT}};
+    {"__tostring", driver_tostring, LZE_GUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 static const lze_Field driver_fields[] = {{"name", field_driver_name},
                                           {"version", field_driver_version},
@@ -437,16 +437,16 @@ static int field_device_handle(lua_State *L) {
 }
 
 static const lze_Method device_methods[] = {
-    {"subdevices", device_subdevices, LZE_COLD},
-    {"properties", device_properties, LZE_COLD},
-    {"telemetry", device_telemetry, LZE_COLD},
-    {"reaches", device_reaches, LZE_COLD},
-    {NULL, NULL, LZE_HOT}};
+    {"subdevices", device_subdevices, LZE_GUARDED},
+    {"properties", device_properties, LZE_GUARDED},
+    {"telemetry", device_telemetry, LZE_GUARDED},
+    {"reaches", device_reaches, LZE_GUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 static const lze_Method device_metamethods[] = {
-    {"__gc", device_gc, LZE_HOT},
-    {"__tostring", device_tostring, LZE_COLD},
-    {NULL, NULL, LZE_HOT}};
+    {"__gc", device_gc, LZE_UNGUARDED},
+    {"__tostring", device_tostring, LZE_GUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 static const lze_Field device_fields[] = {
     {"name", field_name},
@@ -545,14 +545,14 @@ const lze_DeviceInfo *lze_device_argument(lua_State *L, int arg, int index,
   return lze_device_at(L, index, what);
 }
 
-void lze_opt_place(lua_State *L, int told, int t,
+void lze_opt_place(lua_State *L, int given, int t,
                    const lze_DeviceInfo **device, lze_Context **context) {
   const lze_ContextBox *b = lze_opt_box(L, t, "context", lze_context_kind);
   lze_Context *c = b != NULL ? b->context : NULL;
   if (b != NULL && (c == NULL || c->o.closed))
     luaL_error(L, "option context: the context is closed");
-  if (told != 0 && !lua_isnil(L, told))
-    *device = lze_device_argument(L, told, told, "device");
+  if (given != 0 && !lua_isnil(L, given))
+    *device = lze_device_argument(L, given, given, "device");
   else if (t != 0 && lze_getoption(L, t, "device") != LUA_TNIL)
     *device = lze_device_at(L, -1, "option device");
   else if (c != NULL)
@@ -575,10 +575,10 @@ void lze_set_default_device(lua_State *L, const lze_DeviceInfo *info) {
 }
 
 static const lze_Method functions[] = {
-    {"devices", core_devices, LZE_COLD},
-    {"device", core_device, LZE_COLD},
-    {"drivers", core_drivers, LZE_COLD},
-    {NULL, NULL, LZE_HOT}};
+    {"devices", core_devices, LZE_GUARDED},
+    {"device", core_device, LZE_GUARDED},
+    {"drivers", core_drivers, LZE_GUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 void lze_open_device(lua_State *L) {
   lze_new_kind(L, lze_driver_kind, driver_metamethods, no_methods,

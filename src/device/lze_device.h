@@ -12,7 +12,7 @@
 
 typedef struct lze_ContextBox {
   lze_Box box;
-  lze_Context *context;         /* NULL once finalised */
+  lze_Context *context;         /* NULL once finalized */
 } lze_ContextBox;
 
 /* Pushes the userdata of a driver; always the same one. [-0, +1] */
@@ -48,7 +48,7 @@ const lze_DeviceInfo *lze_test_device(lua_State *L, int index);
 /* Pushes the userdata of a device; always the same one. [-0, +1] */
 void lze_push_device(lua_State *L, const lze_DeviceInfo *info);
 /* Returns the default device (LZE_DEVICE, else the first). Raises if there is
-   none. The result is valid until Lua code may run: a finaliser may set
+   none. The result is valid until Lua code may run: a finalizer may set
    another default and drop a borrowed context with its devices. */
 const lze_DeviceInfo *lze_default_device(lua_State *L);
 /* The same, but also pushes the userdata, which keeps the device alive. [-0,
@@ -65,13 +65,13 @@ const lze_DeviceInfo *lze_device_at(lua_State *L, int index,
    `arg`; a value of another type is an error in that argument. */
 const lze_DeviceInfo *lze_device_argument(lua_State *L, int arg, int index,
                                           const char *what);
-/* Determines a device and a context. The device is the one at `told` (0 or
+/* Determines a device and a context. The device is the one at `given` (0 or
    nil: not given), else the option `device` of the table at `t` (0: no table).
    The context is the option `context`. Defaults apply to anything not given,
    except that a context implies its device if it has only one, and implies one
    of its devices if it does not include the default device. [-0, +4 at most]
    The values left on the stack keep both alive. */
-void lze_opt_place(lua_State *L, int told, int t,
+void lze_opt_place(lua_State *L, int given, int t,
                    const lze_DeviceInfo **device, lze_Context **context);
 /* Pushes the userdata of a context and returns the context. [-0, +1] */
 lze_Context *lze_push_context(lua_State *L, lze_Context *context);

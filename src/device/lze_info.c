@@ -185,7 +185,7 @@ static int core_info(lua_State *L) {
 }
 
 static const lze_Method functions[] = {
-    {"info", core_info, LZE_COLD},
-    {NULL, NULL, LZE_HOT}};
+    {"info", core_info, LZE_GUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 void lze_open_info(lua_State *L) { lze_set_methods(L, functions, 0); }

@@ -22,7 +22,7 @@ typedef struct lze_Class {
   /* Destroys the native handle and drops the pins that it held on others. */
   void (*destroy)(lze_Object *o);
   /* Frees the struct's own memory, which may still be read after `destroy` by
-     a call that a finaliser interrupted. May be NULL. */
+     a call that a finalizer interrupted. May be NULL. */
   void (*release)(lze_Object *o);
 } lze_Class;
 

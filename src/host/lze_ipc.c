@@ -57,7 +57,7 @@ int lze_push_process_token(lua_State *L, int arg) {
   if (strlen(b->type->name) >= sizeof ((Token *)NULL)->type)
     lze_argerror(L, arg, "a token for processes has no place for a struct: "
                          "export a view of uchar, and view that");
-  lze_storage_settle(L, b->storage);
+  lze_storage_flush_readers(L, b->storage);
   /* A driver may need to move the memory, when no work is running. */
   lze_state_drain(L, UINT64_MAX);
   b = lze_check_buffer(L, arg); /* a hook may have closed it */
@@ -176,8 +176,8 @@ static int import_fail(lua_State *L, const lze_DeviceInfo *d,
 
 int lze_push_process_import(lua_State *L, int arg, int options) {
   static const char *const keys[] = {"context", "device", NULL};
-  bool told = !lua_isnoneornil(L, options);
-  if (told) {
+  bool has_options = !lua_isnoneornil(L, options);
+  if (has_options) {
     lze_argexpected(L, lua_istable(L, options), options, "table");
     lze_check_keys(L, options, "an import's options", keys);
   }
@@ -196,7 +196,7 @@ int lze_push_process_import(lua_State *L, int arg, int options) {
                                           p.type));
   const lze_System *system = lze_system(L);
   i.device = device_find(system->devices, system->device_count, p.uuid);
-  if (told) {
+  if (has_options) {
     lze_opt_place(L, 0, options, &i.device, &i.context);
   } else if (i.device != NULL) {
     i.context = lze_push_device_context(L, i.device);

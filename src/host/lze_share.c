@@ -127,7 +127,7 @@ static int core_import(lua_State *L) {
 }
 
 static const lze_Method functions[] = {
-    {"import", core_import, LZE_COLD},
-    {NULL, NULL, LZE_HOT}};
+    {"import", core_import, LZE_GUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 void lze_open_share(lua_State *L) { lze_set_methods(L, functions, 0); }

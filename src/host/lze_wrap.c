@@ -256,7 +256,7 @@ int lze_wrap(lua_State *L) {
 }
 
 static const lze_Method functions[] = {
-    {"wrap", lze_wrap, LZE_COLD},
-    {NULL, NULL, LZE_HOT}};
+    {"wrap", lze_wrap, LZE_GUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 void lze_open_wrap(lua_State *L) { lze_set_methods(L, functions, 0); }

@@ -678,8 +678,8 @@ static int core_cache(lua_State *L) {
 }
 
 static const lze_Method functions[] = {
-    {"cache", core_cache, LZE_COLD},
-    {NULL, NULL, LZE_HOT}};
+    {"cache", core_cache, LZE_GUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 void lze_open_compile(lua_State *L) {
   lze_new_hidden(L, work_gc);

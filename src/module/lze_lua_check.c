@@ -148,20 +148,20 @@ static int check_about(lua_State *L) {
 }
 
 static const lze_Method primitives[] = {
-    {"elements", check_elements, LZE_HOT},
-    {"flat", check_flat, LZE_HOT},
-    {"is_lua", check_is_lua, LZE_HOT},
-    {"copy_function", check_copy_function, LZE_HOT},
-    {"upvalue", check_upvalue, LZE_HOT},
-    {"set_upvalue", check_set_upvalue, LZE_HOT},
-    {"thread", check_thread, LZE_HOT},
-    {"go", check_go, LZE_HOT},
-    {"checking", check_checking, LZE_HOT},
-    {"within", check_within, LZE_HOT},
-    {"reports", check_reports, LZE_HOT},
-    {"has_double", check_has_double, LZE_HOT},
-    {"about", check_about, LZE_HOT},
-    {NULL, NULL, LZE_HOT}};
+    {"elements", check_elements, LZE_UNGUARDED},
+    {"flat", check_flat, LZE_UNGUARDED},
+    {"is_lua", check_is_lua, LZE_UNGUARDED},
+    {"copy_function", check_copy_function, LZE_UNGUARDED},
+    {"upvalue", check_upvalue, LZE_UNGUARDED},
+    {"set_upvalue", check_set_upvalue, LZE_UNGUARDED},
+    {"thread", check_thread, LZE_UNGUARDED},
+    {"go", check_go, LZE_UNGUARDED},
+    {"checking", check_checking, LZE_UNGUARDED},
+    {"within", check_within, LZE_UNGUARDED},
+    {"reports", check_reports, LZE_UNGUARDED},
+    {"has_double", check_has_double, LZE_UNGUARDED},
+    {"about", check_about, LZE_UNGUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 static const unsigned char check_text[] = {
 #include "lua/check.h"
@@ -234,8 +234,8 @@ void lze_lua_check_launch(lua_State *L, int kernel, int range, int count) {
   lze_script_call(L, &script, "before_launch", count + 2, 0);
 }
 
-static const lze_Method methods[] = {{"check", kernel_check, LZE_HOT},
-                                     {NULL, NULL, LZE_HOT}};
+static const lze_Method methods[] = {{"check", kernel_check, LZE_UNGUARDED},
+                                     {NULL, NULL, LZE_UNGUARDED}};
 
 /* Call it after lze_open_kernel, because it extends that kind. */
 void lze_open_lua_check(lua_State *L) {

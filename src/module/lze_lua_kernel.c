@@ -360,8 +360,8 @@ static bool place_of(lua_State *L, int index, lze_Place *place) {
 /* Returns the place of a launch: from its table, else from its buffers or, if
    it has no buffers, from the captured ones; else the default device. */
 static lze_Place find_place(lua_State *L, const LuaKernel *k, int own,
-                            const lze_Place *told, int range, int count) {
-  lze_Place p = told != NULL ? *told : (lze_Place){NULL, NULL};
+                            const lze_Place *place, int range, int count) {
+  lze_Place p = place != NULL ? *place : (lze_Place){NULL, NULL};
   if (p.context == NULL && lua_istable(L, range)) {
     lze_getoption(L, range, "queue");
     const lze_Queue *q = lze_test_queue(L, -1);
@@ -1454,7 +1454,7 @@ void lze_lua_kernel_close(lua_State *L, int kernel) {
   k->plain = NULL;
 }
 
-/* The kernels of variants have their own finalisers. */
+/* The kernels of variants have their own finalizers. */
 void lze_lua_kernel_release(lua_State *L, int kernel) {
   LuaKernel *k = lua_kernel_test(L, kernel);
   for (uint32_t i = 0; i < k->count; i++) variant_free(k->variants[i]);
@@ -1573,12 +1573,12 @@ void lze_lua_kernel_about(lua_State *L, int kernel, int count) {
   lua_remove(L, own);
 }
 
-static const lze_Method methods[] = {{"variant", kernel_variant, LZE_HOT},
-                                     {"spirv", kernel_spirv, LZE_HOT},
-                                     {NULL, NULL, LZE_HOT}};
+static const lze_Method methods[] = {{"variant", kernel_variant, LZE_UNGUARDED},
+                                     {"spirv", kernel_spirv, LZE_UNGUARDED},
+                                     {NULL, NULL, LZE_UNGUARDED}};
 
-static const lze_Method functions[] = {{"kernel", core_kernel, LZE_COLD},
-                                       {NULL, NULL, LZE_HOT}};
+static const lze_Method functions[] = {{"kernel", core_kernel, LZE_GUARDED},
+                                       {NULL, NULL, LZE_UNGUARDED}};
 
 /* Call it after lze_open_kernel, because it extends that kind. */
 void lze_open_lua_kernel(lua_State *L) {

@@ -75,7 +75,7 @@ const char *lze_push_chunk(lua_State *L, size_t *size);
 bool lze_is_lua_kernel(lua_State *L, int index);
 /* Returns true if lze_kernel_resolve may add arguments for that kernel. */
 bool lze_adds_arguments(lua_State *L, int index);
-/* Close, finalise and print a Lua kernel. */
+/* Close, finalize and print a Lua kernel. */
 void lze_lua_kernel_close(lua_State *L, int kernel);
 void lze_lua_kernel_release(lua_State *L, int kernel);
 void lze_lua_kernel_tostring(lua_State *L, int kernel);

@@ -810,20 +810,20 @@ static int field_module_handle(lua_State *L) {
 }
 
 static const lze_Method module_methods[] = {
-    {"kernel", module_kernel, LZE_COLD},
-    {"kernels", module_kernels, LZE_COLD},
-    {"spirv", module_spirv, LZE_COLD},
-    {"native", module_native, LZE_COLD},
-    {"on", module_on, LZE_COLD},
-    {"close", module_close, LZE_HOT},
-    {NULL, NULL, LZE_HOT}};
+    {"kernel", module_kernel, LZE_GUARDED},
+    {"kernels", module_kernels, LZE_GUARDED},
+    {"spirv", module_spirv, LZE_GUARDED},
+    {"native", module_native, LZE_GUARDED},
+    {"on", module_on, LZE_GUARDED},
+    {"close", module_close, LZE_UNGUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 static const lze_Method module_metamethods[] = {
-    {"__index", module_index, LZE_HOT},
-    {"__gc", module_gc, LZE_HOT},
-    {"__close", module_close, LZE_HOT},
-    {"__tostring", module_tostring, LZE_HOT},
-    {NULL, NULL, LZE_HOT}};
+    {"__index", module_index, LZE_UNGUARDED},
+    {"__gc", module_gc, LZE_UNGUARDED},
+    {"__close", module_close, LZE_UNGUARDED},
+    {"__tostring", module_tostring, LZE_UNGUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 static const lze_Field module_fields[] = {{"device", field_module_device},
                                           {"warnings", field_module_warnings},
@@ -832,10 +832,10 @@ static const lze_Field module_fields[] = {{"device", field_module_device},
                                           {NULL, NULL}};
 
 static const lze_Method functions[] = {
-    {"load", core_load, LZE_COLD},
-    {"module", core_module, LZE_COLD},
-    {"compile", core_compile, LZE_COLD},
-    {NULL, NULL, LZE_HOT}};
+    {"load", core_load, LZE_GUARDED},
+    {"module", core_module, LZE_GUARDED},
+    {"compile", core_compile, LZE_GUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 void lze_open_module(lua_State *L) {
   lze_new_kind(L, lze_module_kind, module_metamethods, module_methods,

@@ -455,12 +455,12 @@ static int spirv_lua_reflect(lua_State *L) {
 }
 
 static const lze_Method functions[] = {
-    {"validate", spirv_lua_validate, LZE_COLD},
-    {"assemble", spirv_lua_assemble, LZE_COLD},
-    {"disassemble", spirv_lua_disassemble, LZE_COLD},
-    {"optimize", spirv_lua_optimize, LZE_COLD},
-    {"reflect", spirv_lua_reflect, LZE_COLD},
-    {NULL, NULL, LZE_HOT}};
+    {"validate", spirv_lua_validate, LZE_GUARDED},
+    {"assemble", spirv_lua_assemble, LZE_GUARDED},
+    {"disassemble", spirv_lua_disassemble, LZE_GUARDED},
+    {"optimize", spirv_lua_optimize, LZE_GUARDED},
+    {"reflect", spirv_lua_reflect, LZE_GUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 void lze_open_spirv(lua_State *L) {
   lze_new_hidden(L, work_gc);

@@ -95,13 +95,13 @@ static int work_is_checked(lua_State *L) {
   return 1;
 }
 
-static const lze_Method primitives[] = {{"type", work_type, LZE_HOT},
-                                        {"rank", work_rank, LZE_HOT},
-                                        {"get", work_get, LZE_HOT},
-                                        {"set", work_set, LZE_HOT},
+static const lze_Method primitives[] = {{"type", work_type, LZE_UNGUARDED},
+                                        {"rank", work_rank, LZE_UNGUARDED},
+                                        {"get", work_get, LZE_UNGUARDED},
+                                        {"set", work_set, LZE_UNGUARDED},
                                         {"is_checked", work_is_checked,
-                                         LZE_HOT},
-                                        {NULL, NULL, LZE_HOT}};
+                                         LZE_UNGUARDED},
+                                        {NULL, NULL, LZE_UNGUARDED}};
 
 static const unsigned char work_text[] = {
 #include "lua/work.h"
@@ -165,11 +165,11 @@ static int work_print(lua_State *L) {
 WITH_A_NAME(DEFINE)
 
 static const lze_Method functions[] = {
-#define ROW(name, where) {#name, work_##name, LZE_HOT},
+#define ROW(name, where) {#name, work_##name, LZE_UNGUARDED},
     WITH_A_NAME(ROW)
-    {"fma", work_fma, LZE_HOT},
-    {"print", work_print, LZE_HOT},
-    {NULL, NULL, LZE_HOT}};
+    {"fma", work_fma, LZE_UNGUARDED},
+    {"print", work_print, LZE_UNGUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 void lze_open_work(lua_State *L) {
   lua_newtable(L);

@@ -265,7 +265,7 @@ static void plan_arena(lua_State *L, lze_Plan *p, int arenas, uint32_t place,
   lze_Storage *arena = lze_push_buffer(L, p->o.context, device, usage,
                                        lze_type_of(LZE_U8, 1), bytes)
                            ->storage;
-  /* Finalisers may have run to make room. */
+  /* Finalizers may have run to make room. */
   if (p->o.closed) luaL_error(L, "the plan is closed");
   p->arenas[place] = arena;
   lua_rawseti(L, arenas, (lua_Integer)place + 1);

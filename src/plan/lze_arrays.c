@@ -255,31 +255,31 @@ static int array_misfit(lua_State *L) {
   return lze_type_store(L, lze_check_type(L, 1), 2, &element) ? 0 : 1;
 }
 
-static const lze_Method primitives[] = {{"files", array_files, LZE_HOT},
-                                        {"storage", array_storage, LZE_HOT},
-                                        {"closes", array_closes, LZE_HOT},
-                                        {"address", array_address, LZE_HOT},
-                                        {"await", array_await, LZE_HOT},
-                                        {"lend", array_lend, LZE_HOT},
-                                        {"beside", array_beside, LZE_HOT},
-                                        {"collect", array_collect, LZE_HOT},
-                                        {"heap", array_heap, LZE_HOT},
-                                        {"json", lze_push_json, LZE_HOT},
-                                        {"meant", array_meant, LZE_HOT},
-                                        {"misfit", array_misfit, LZE_HOT},
-                                        {"nodes", lze_array_nodes, LZE_HOT},
-                                        {"now", array_now, LZE_HOT},
-                                        {"own", array_own, LZE_HOT},
-                                        {"fuse", array_fuse, LZE_HOT},
-                                        {"printed", array_printed, LZE_HOT},
-                                        {"parameters", array_parameters,
-                                         LZE_HOT},
-                                        {"part", array_part, LZE_HOT},
-                                        {"text", array_load_text, LZE_HOT},
-                                        {"gives", array_gives, LZE_HOT},
-                                        {"keep", array_keep, LZE_HOT},
-                                        {"display", array_display, LZE_HOT},
-                                        {NULL, NULL, LZE_HOT}};
+static const lze_Method primitives[] = {
+    {"files", array_files, LZE_UNGUARDED},
+    {"storage", array_storage, LZE_UNGUARDED},
+    {"closes", array_closes, LZE_UNGUARDED},
+    {"address", array_address, LZE_UNGUARDED},
+    {"await", array_await, LZE_UNGUARDED},
+    {"lend", array_lend, LZE_UNGUARDED},
+    {"beside", array_beside, LZE_UNGUARDED},
+    {"collect", array_collect, LZE_UNGUARDED},
+    {"heap", array_heap, LZE_UNGUARDED},
+    {"json", lze_push_json, LZE_UNGUARDED},
+    {"meant", array_meant, LZE_UNGUARDED},
+    {"misfit", array_misfit, LZE_UNGUARDED},
+    {"nodes", lze_array_nodes, LZE_UNGUARDED},
+    {"now", array_now, LZE_UNGUARDED},
+    {"own", array_own, LZE_UNGUARDED},
+    {"fuse", array_fuse, LZE_UNGUARDED},
+    {"printed", array_printed, LZE_UNGUARDED},
+    {"parameters", array_parameters, LZE_UNGUARDED},
+    {"part", array_part, LZE_UNGUARDED},
+    {"text", array_load_text, LZE_UNGUARDED},
+    {"gives", array_gives, LZE_UNGUARDED},
+    {"keep", array_keep, LZE_UNGUARDED},
+    {"display", array_display, LZE_UNGUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 static const lze_Script script = {"lze array.lua", array_text,
                                   sizeof array_text, primitives};
@@ -298,8 +298,9 @@ static int graph_array(lua_State *L) {
   return 1;
 }
 
-static const lze_Method graph_methods[] = {{"array", graph_array, LZE_HOT},
-                                           {NULL, NULL, LZE_HOT}};
+static const lze_Method graph_methods[] = {
+    {"array", graph_array, LZE_UNGUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 void lze_open_arrays(lua_State *L) {
   lze_add_methods(L, lze_graph_kind, graph_methods);

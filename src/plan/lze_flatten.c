@@ -597,9 +597,12 @@ static const unsigned char batch_text[] = {
 #include "lua/batch.h"
 };
 static const lze_Method batch_primitives[] = {
-    {"splits", batch_splits, LZE_HOT}, {"writes", batch_writes, LZE_HOT},
-    {"extent", batch_extent, LZE_HOT}, {"view", batch_view, LZE_HOT},
-    {"scratch", batch_scratch, LZE_HOT}, {NULL, NULL, LZE_HOT}};
+    {"splits", batch_splits, LZE_UNGUARDED},
+    {"writes", batch_writes, LZE_UNGUARDED},
+    {"extent", batch_extent, LZE_UNGUARDED},
+    {"view", batch_view, LZE_UNGUARDED},
+    {"scratch", batch_scratch, LZE_UNGUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 static const lze_Script batch_script = {"lze batch.lua", batch_text,
                                         sizeof batch_text, batch_primitives};
 

@@ -576,29 +576,29 @@ static int field_graph_name(lua_State *L) {
 }
 
 static const lze_Method graph_methods[] = {
-    {"input", graph_input, LZE_COLD},
-    {"task", graph_task, LZE_COLD},
-    {"copy", graph_copy, LZE_COLD},
-    {"fill", graph_fill, LZE_COLD},
-    {"call", graph_call, LZE_COLD},
-    {"swap", graph_swap, LZE_COLD},
-    {"output", graph_output, LZE_COLD},
-    {"buffer", graph_buffer, LZE_COLD},
-    {"compile", lze_plan_compile, LZE_COLD},
-    {"close", graph_close, LZE_HOT},
-    {NULL, NULL, LZE_HOT}};
+    {"input", graph_input, LZE_GUARDED},
+    {"task", graph_task, LZE_GUARDED},
+    {"copy", graph_copy, LZE_GUARDED},
+    {"fill", graph_fill, LZE_GUARDED},
+    {"call", graph_call, LZE_GUARDED},
+    {"swap", graph_swap, LZE_GUARDED},
+    {"output", graph_output, LZE_GUARDED},
+    {"buffer", graph_buffer, LZE_GUARDED},
+    {"compile", lze_plan_compile, LZE_GUARDED},
+    {"close", graph_close, LZE_UNGUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 static const lze_Method graph_metamethods[] = {
-    {"__close", graph_close, LZE_HOT},
-    {"__tostring", graph_tostring, LZE_COLD},
-    {NULL, NULL, LZE_HOT}};
+    {"__close", graph_close, LZE_UNGUARDED},
+    {"__tostring", graph_tostring, LZE_GUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 static const lze_Field graph_fields[] = {{"name", field_graph_name},
                                          {NULL, NULL}};
 
 static const lze_Method functions[] = {
-    {"graph", core_graph, LZE_COLD},
-    {NULL, NULL, LZE_HOT}};
+    {"graph", core_graph, LZE_GUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 void lze_open_graph(lua_State *L) {
   lze_new_kind(L, lze_graph_kind, graph_metamethods, graph_methods,

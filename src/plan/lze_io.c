@@ -32,7 +32,7 @@ void lze_io_took(lua_State *L, const lze_Plan *p, int io, uint64_t since) {
 }
 
 /* Called by lua_pcall with the plan, its table, and a pointer for the number
-   of the current input. A finaliser or hook, or the source's metamethods, may
+   of the current input. A finalizer or hook, or the source's metamethods, may
    close the plan but not run it. */
 static int inputs_put(lua_State *L) {
   lze_Plan *p = lua_touserdata(L, 1);

@@ -180,20 +180,21 @@ static int parallel_check(lua_State *L) {
 static const unsigned char parallel_text[] = {
 #include "lua/parallel.h"
 };
-static const lze_Method primitives[] = {{"slice", parallel_slice, LZE_HOT},
-                                        {"device", parallel_device, LZE_HOT},
-                                        {"is_open", parallel_is_open, LZE_HOT},
-                                        {"is_lua", parallel_is_lua, LZE_HOT},
-                                        {"variant", parallel_variant, LZE_HOT},
-                                        {"splits", parallel_splits, LZE_HOT},
-                                        {"writes", parallel_writes, LZE_HOT},
-                                        {"place", parallel_place, LZE_HOT},
-                                        {"reaches", parallel_reaches, LZE_HOT},
-                                        {"queue", parallel_queue, LZE_HOT},
-                                        {"stub", parallel_stub, LZE_HOT},
-                                        {"check", parallel_check, LZE_HOT},
-                                        {"buffer", lze_buffer_new, LZE_HOT},
-                                        {NULL, NULL, LZE_HOT}};
+static const lze_Method primitives[] = {
+    {"slice", parallel_slice, LZE_UNGUARDED},
+    {"device", parallel_device, LZE_UNGUARDED},
+    {"is_open", parallel_is_open, LZE_UNGUARDED},
+    {"is_lua", parallel_is_lua, LZE_UNGUARDED},
+    {"variant", parallel_variant, LZE_UNGUARDED},
+    {"splits", parallel_splits, LZE_UNGUARDED},
+    {"writes", parallel_writes, LZE_UNGUARDED},
+    {"place", parallel_place, LZE_UNGUARDED},
+    {"reaches", parallel_reaches, LZE_UNGUARDED},
+    {"queue", parallel_queue, LZE_UNGUARDED},
+    {"stub", parallel_stub, LZE_UNGUARDED},
+    {"check", parallel_check, LZE_UNGUARDED},
+    {"buffer", lze_buffer_new, LZE_UNGUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 static const lze_Script script = {"lze parallel.lua", parallel_text,
                                   sizeof parallel_text, primitives};
 
@@ -207,17 +208,17 @@ static int core_parallel(lua_State *L) {
 }
 
 static const lze_Method slice_methods[] = {
-    {NULL, NULL, LZE_HOT}};
+    {NULL, NULL, LZE_UNGUARDED}};
 static const lze_Method slice_metamethods[] = {
-    {"__tostring", slice_tostring, LZE_HOT},
-    {NULL, NULL, LZE_HOT}};
+    {"__tostring", slice_tostring, LZE_UNGUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 static const lze_Field slice_fields[] = {{NULL, NULL}};
 
 /* lze.parallel waits, so it is not guarded. */
 static const lze_Method functions[] = {
-    {"parallel", core_parallel, LZE_HOT},
-    {"slice", core_slice, LZE_HOT},
-    {NULL, NULL, LZE_HOT}};
+    {"parallel", core_parallel, LZE_UNGUARDED},
+    {"slice", core_slice, LZE_UNGUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 void lze_open_parallel(lua_State *L) {
   lze_new_kind(L, lze_slice_kind, slice_metamethods, slice_methods,

@@ -62,7 +62,7 @@ lze_Plan *lze_check_plan(lua_State *L) {
   if (b->plan == NULL || b->plan->o.closed)
     lze_closed(L, 1, lze_plan_kind);
   if (b->plan->changing)
-    luaL_error(L, "%s: a finaliser or hook cannot use it while it is changed",
+    luaL_error(L, "%s: a finalizer or hook cannot use it while it is changed",
                b->plan->name);
   return b->plan;
 }
@@ -388,7 +388,7 @@ static lze_Command *plan_begin(lua_State *L, bool joined, bool timed) {
     }
     awaited = plan_awaited(p);
     if (awaited != NULL) {
-      lze_storage_settle(L, awaited);
+      lze_storage_flush_readers(L, awaited);
       p = lze_check_plan(L);
     }
   } while (awaited != NULL);
@@ -933,24 +933,24 @@ static int plan_display(lua_State *L) {
 }
 
 static const lze_Method plan_methods[] = {
-    {"run", plan_run, LZE_HOT},
-    {"start", plan_start, LZE_HOT},
-    {"current", plan_current, LZE_COLD},
-    {"set", plan_set, LZE_COLD},
-    {"fetch", plan_fetch, LZE_COLD},
-    {"report", lze_plan_report, LZE_COLD},
-    {"json", lze_plan_json, LZE_COLD},
-    {"trace", lze_plan_trace, LZE_COLD},
-    {"dot", lze_plan_dot, LZE_COLD},
-    {"display", plan_display, LZE_HOT},
-    {"close", plan_close, LZE_HOT},
-    {NULL, NULL, LZE_HOT}};
+    {"run", plan_run, LZE_UNGUARDED},
+    {"start", plan_start, LZE_UNGUARDED},
+    {"current", plan_current, LZE_GUARDED},
+    {"set", plan_set, LZE_GUARDED},
+    {"fetch", plan_fetch, LZE_GUARDED},
+    {"report", lze_plan_report, LZE_GUARDED},
+    {"json", lze_plan_json, LZE_GUARDED},
+    {"trace", lze_plan_trace, LZE_GUARDED},
+    {"dot", lze_plan_dot, LZE_GUARDED},
+    {"display", plan_display, LZE_UNGUARDED},
+    {"close", plan_close, LZE_UNGUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 static const lze_Method plan_metamethods[] = {
-    {"__gc", plan_gc, LZE_HOT},
-    {"__close", plan_close, LZE_HOT},
-    {"__tostring", plan_tostring, LZE_COLD},
-    {NULL, NULL, LZE_HOT}};
+    {"__gc", plan_gc, LZE_UNGUARDED},
+    {"__close", plan_close, LZE_UNGUARDED},
+    {"__tostring", plan_tostring, LZE_GUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 static const lze_Field plan_fields[] = {{"device", field_plan_device},
                                         {NULL, NULL}};

@@ -213,7 +213,7 @@ void lze_plan_swapped(lua_State *L, const lze_Plan *p, int table, int index,
 /* Determines the accesses of a run and allocates the transient buffers, which
    must have stubs: adds windows on that memory to the maps of both parities.
    Raises if the total exceeds the plan's limit, or if the plan was closed,
-   because finalisers may run. */
+   because finalizers may run. */
 void lze_plan_place(lua_State *L, lze_Plan *p, int table);
 
 /* --- lze_replay.c --------------------------------------------------------- */

@@ -267,8 +267,8 @@ int lze_push_json(lua_State *L) {
   return 1;
 }
 
-static const lze_Method primitives[] = {{"json", lze_push_json, LZE_HOT},
-                                        {NULL, NULL, LZE_HOT}};
+static const lze_Method primitives[] = {{"json", lze_push_json, LZE_UNGUARDED},
+                                        {NULL, NULL, LZE_UNGUARDED}};
 static const lze_Script report_script = {"lze report.lua", report_text,
                                          sizeof report_text, primitives};
 
@@ -319,8 +319,8 @@ int lze_plan_dot(lua_State *L) {
 
 void lze_open_report(lua_State *L) {
   static const lze_Method metamethods[] = {
-      {"__tostring", report_tostring, LZE_HOT},
-      {NULL, NULL, LZE_HOT}};
+      {"__tostring", report_tostring, LZE_UNGUARDED},
+      {NULL, NULL, LZE_UNGUARDED}};
   luaL_newmetatable(L, REPORT_TNAME);
   lze_set_methods(L, metamethods, 0);
   lua_pop(L, 1);

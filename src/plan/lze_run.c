@@ -43,7 +43,7 @@ static int run_functions(lua_State *L) {
   const lze_Recording *s = r->recording;
   const lze_Command *c = r->command;
   for (uint32_t i = 0; i < c->use_count; i++)
-    lze_storage_aside(L, c->uses[i].storage, 3);
+    lze_storage_suspend_readers(L, c->uses[i].storage, 3);
   lua_settop(L, 2);
   lze_getoption(L, 2, "steps");
   for (uint32_t i = 0; i < s->host_count; i++) {
@@ -58,7 +58,7 @@ static int run_functions(lua_State *L) {
   /* Expressions made by the functions must read the present values, before the
      next segment or work after this run overwrites them. */
   for (uint32_t i = 0; i < c->use_count; i++)
-    lze_storage_settle(L, c->uses[i].storage);
+    lze_storage_flush_readers(L, c->uses[i].storage);
   return 0;
 }
 
@@ -68,7 +68,7 @@ static int run_call(lua_State *L) {
   lua_pushcfunction(L, run_functions);
   for (int i = 1; i <= 3; i++) lua_pushvalue(L, i);
   int status = lua_pcall(L, 3, 0, 0);
-  lze_storages_back(L, 3);
+  lze_storages_restore_readers(L, 3);
   return status == LUA_OK ? 0 : lua_error(L);
 }
 
@@ -178,7 +178,7 @@ static bool run_submit(struct lze_Run *r) {
   lze_tasks_refuse(r->command);
   if (p->lost) {
     /* Leak everything that the device may still use. */
-    r->command->state->stranded = true;
+    r->command->state->abandoned = true;
     lze_pin(&p->o);
     lze_pin(&p->queue->o);
     for (uint32_t i = 0; i < r->recording->list_count; i++)
@@ -378,7 +378,7 @@ lze_Command *lze_plan_start(lua_State *L, lze_Plan *p, int table,
   }
   if (!good) lze_tasks_refuse(c);
   if (p->lost) /* it holds its objects forever */
-    c->state->stranded = true;
+    c->state->abandoned = true;
   else
     lze_end(c);
   if (!good) lze_plan_fail(L, p, &out);
@@ -450,7 +450,7 @@ bool lze_plan_attempt(lze_Plan *p, lze_Attempt *a) {
   lze_begin_reserved(c, p->queue, p->name, slot);
   run_use(NULL, p, c);
   if (p->lost) /* it holds its objects forever */
-    c->state->stranded = true;
+    c->state->abandoned = true;
   else
     lze_end(c);
   a->over = false;

@@ -208,12 +208,12 @@ static int field_scratch_bytes(lua_State *L) {
   return 1;
 }
 
-static const lze_Method scratch_methods[] = {{NULL, NULL, LZE_HOT}};
+static const lze_Method scratch_methods[] = {{NULL, NULL, LZE_UNGUARDED}};
 
 static const lze_Method scratch_metamethods[] = {
-    {"__len", scratch_length, LZE_HOT},
-    {"__tostring", scratch_tostring, LZE_COLD},
-    {NULL, NULL, LZE_HOT}};
+    {"__len", scratch_length, LZE_UNGUARDED},
+    {"__tostring", scratch_tostring, LZE_GUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 static const lze_Field scratch_fields[] = {{"type", field_scratch_type},
                                            {"bytes", field_scratch_bytes},
                                            {NULL, NULL}};

@@ -161,14 +161,14 @@ static uint64_t clamp(uint64_t ns, const lze_Tasks *t) {
   return ns < t->start_ns ? t->start_ns : ns > t->end_ns ? t->end_ns : ns;
 }
 
-static const char untold[] = "the driver does not say when they ran";
+static const char untimed[] = "the driver does not say when they ran";
 
 static void tasks_record(const lze_Plan *p, const lze_Tasks *t) {
   lze_State *S = p->o.context->state;
   for (uint32_t i = 0; i < t->count; i++) {
     uint64_t start, ns;
     if (!task_times(p, t, i, &start, &ns)) {
-      lze_record_untimed(S, t->run, untold);
+      lze_record_untimed(S, t->run, untimed);
       return;
     }
     lze_record_timed(S, t->tasks[i].record, clamp(start, t),
@@ -217,7 +217,7 @@ void lze_tasks_over(lze_Command *c) {
     t->unknown = true;
   } else if (!t->unknown && c->end_ns == 0) {
     t->unknown = true;
-    lze_record_untimed(c->state, t->run, untold);
+    lze_record_untimed(c->state, t->run, untimed);
   }
   tasks_settle(p, t);
 }

@@ -136,14 +136,15 @@ static int tune_now(lua_State *L) {
 static const unsigned char tune_text[] = {
 #include "lua/tune.h"
 };
-static const lze_Method primitives[] = {{"check", tune_check, LZE_HOT},
-                                        {"sizes", tune_sizes, LZE_HOT},
-                                        {"choose", tune_choose, LZE_HOT},
-                                        {"buffer", lze_buffer_new, LZE_HOT},
-                                        {"buffer_of", tune_buffer_of, LZE_HOT},
-                                        {"keep", tune_keep, LZE_HOT},
-                                        {"now", tune_now, LZE_HOT},
-                                        {NULL, NULL, LZE_HOT}};
+static const lze_Method primitives[] = {
+    {"check", tune_check, LZE_UNGUARDED},
+    {"sizes", tune_sizes, LZE_UNGUARDED},
+    {"choose", tune_choose, LZE_UNGUARDED},
+    {"buffer", lze_buffer_new, LZE_UNGUARDED},
+    {"buffer_of", tune_buffer_of, LZE_UNGUARDED},
+    {"keep", tune_keep, LZE_UNGUARDED},
+    {"now", tune_now, LZE_UNGUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 static const lze_Script script = {"lze tune.lua", tune_text, sizeof tune_text,
                                   primitives};
 
@@ -160,7 +161,7 @@ static int core_tune(lua_State *L) {
 }
 
 /* It waits, so it is not guarded. */
-static const lze_Method functions[] = {{"tune", core_tune, LZE_HOT},
-                                       {NULL, NULL, LZE_HOT}};
+static const lze_Method functions[] = {{"tune", core_tune, LZE_UNGUARDED},
+                                       {NULL, NULL, LZE_UNGUARDED}};
 
 void lze_open_tune(lua_State *L) { lze_set_methods(L, functions, 0); }

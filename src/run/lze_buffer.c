@@ -43,9 +43,10 @@ lze_Buffer *lze_take_buffer(lua_State *L, int arg) {
   return b;
 }
 
-void lze_buffer_settle(lua_State *L, int index) {
+void lze_buffer_flush_readers(lua_State *L, int index) {
   const lze_Buffer *b = lze_test_buffer(L, index);
-  if (b != NULL && lze_buffer_is_open(b)) lze_storage_settle(L, b->storage);
+  if (b != NULL && lze_buffer_is_open(b))
+    lze_storage_flush_readers(L, b->storage);
 }
 
 lze_Queue *lze_buffer_default_queue(lua_State *L, const lze_Buffer *b) {
@@ -121,7 +122,7 @@ lze_Queue *lze_buffer_queue_at(lua_State *L, int arg) {
 
 lze_Queue *lze_buffer_queue(lua_State *L, int arg) {
   lze_Queue *q;
-  lze_buffer_settle(L, arg);
+  lze_buffer_flush_readers(L, arg);
   do q = lze_buffer_queue_at(L, arg);
   while (!lze_queue_ready(L, q));
   return q;

@@ -122,18 +122,18 @@ void lze_array_evaluate(lua_State *L, int index);
 void lze_arrays_evaluate(lua_State *L, int first, int last);
 /* Before a storage is written: evaluate the expressions that have yet to read
    it.  This is a safe point like a wait: buffers may be closed afterwards. */
-void lze_storage_settle(lua_State *L, lze_Storage *s);
-/* Like lze_storage_settle, but returns LUA_OK, or another status with the error
-   on the stack. */
-int lze_storage_try_settle(lua_State *L, lze_Storage *s);
+void lze_storage_flush_readers(lua_State *L, lze_Storage *s);
+/* Like lze_storage_flush_readers, but returns LUA_OK, or another status with
+   the error on the stack. */
+int lze_storage_try_flush_readers(lua_State *L, lze_Storage *s);
 /* Move the expressions that have yet to read a storage into the list at
    `index`, because the work that comes now precedes them; the second function
    puts all expressions of a list back. */
-void lze_storage_aside(lua_State *L, lze_Storage *s, int index);
-void lze_storages_back(lua_State *L, int index);
-/* Call lze_storage_settle before work that may write to the buffer at `index`,
-   if that is an open buffer. */
-void lze_buffer_settle(lua_State *L, int index);
+void lze_storage_suspend_readers(lua_State *L, lze_Storage *s, int index);
+void lze_storages_restore_readers(lua_State *L, int index);
+/* Call lze_storage_flush_readers before work that may write to the buffer at
+   `index`, if that is an open buffer. */
+void lze_buffer_flush_readers(lua_State *L, int index);
 /* [-0, +1] Push the buffer of exactly an array's elements; nil if they are not
    contiguous. */
 void lze_push_array_buffer(lua_State *L, int index);
@@ -153,8 +153,8 @@ lze_Buffer *lze_test_buffer(lua_State *L, int index);
 static inline bool lze_buffer_is_open(const lze_Buffer *b) {
   return b->storage != NULL && !b->storage->o.closed;
 }
-/* Record that expressions have yet to read the buffer: its storage is settled
-   before it is written.  Returns false if it is closed. */
+/* Record that expressions have yet to read the buffer: they are evaluated
+   before its storage is written.  Returns false if it is closed. */
 static inline bool lze_buffer_await(const lze_Buffer *b) {
   if (!lze_buffer_is_open(b)) return false;
   b->storage->awaited = true;
@@ -198,18 +198,18 @@ lze_Storage *lze_any_damaged(lua_State *L, lze_State *S);
    buffers, which are views, to compare them later: call begin, name each buffer
    with the number of its argument, from 0, then take a copy when nothing writes
    there any more.  Returns false if there are no bytes to save. */
-void lze_outside_begin(lua_State *L, lze_State *S);
-void lze_outside_name(lua_State *L, lze_State *S, const lze_Buffer *b,
+void lze_snapshot_begin(lua_State *L, lze_State *S);
+void lze_snapshot_name(lua_State *L, lze_State *S, const lze_Buffer *b,
                       int argument);
-bool lze_outside_take(lua_State *L, lze_State *S);
+bool lze_snapshot_take(lua_State *L, lze_State *S);
 /* Before a wait, in which a hook may close them: retain the storages until
-   lze_outside_forget. */
-void lze_outside_pin(lze_State *S);
+   lze_snapshot_forget. */
+void lze_snapshot_pin(lze_State *S);
 /* After the launch: returns true if these bytes have been overwritten, and
    pushes the place, as "4 bytes after its end", with the argument next to
    it. */
-bool lze_outside_damaged(lua_State *L, lze_State *S, int *argument);
-void lze_outside_forget(lze_State *S);
+bool lze_snapshot_damaged(lua_State *L, lze_State *S, int *argument);
+void lze_snapshot_forget(lze_State *S);
 /* The storages of a state, counted. */
 typedef struct lze_StorageCount {
   size_t bytes[LZE_HOST + 1];   /* by usage */
@@ -220,7 +220,7 @@ lze_StorageCount lze_count_storages(const lze_State *S);
    core does not report what other processes use. */
 uint64_t lze_free_bytes(const lze_State *S, const lze_DeviceInfo *device);
 /* Returns an empty storage with one owner, after making room for `bytes`:
-   finalisers may run.  Raises. */
+   finalizers may run.  Raises. */
 lze_Storage *lze_storage_new(lua_State *L, lze_Context *context,
                              const lze_DeviceInfo *device, lze_Usage usage,
                              size_t bytes);
@@ -246,7 +246,7 @@ void lze_push_storage_window(lua_State *L, lze_Storage *s, size_t offset,
                              const lze_Type *type, lua_Integer count);
 
 /* [-0, +2] Push the context of the open buffer at `arg` and a new buffer of
-   bytes in that context.  A finaliser may close the buffer at `arg` while this
+   bytes in that context.  A finalizer may close the buffer at `arg` while this
    allocates; then it raises. */
 lze_Buffer *lze_push_beside(lua_State *L, int arg, lze_Usage usage,
                             size_t bytes);

@@ -190,7 +190,7 @@ int lze_buffer_new(lua_State *L) {
   if (count == 0) return 1;
   if (from != NULL) {
     int at = lua_gettop(L);
-    /* The allocation may have run a finaliser that closes the source. */
+    /* The allocation may have run a finalizer that closes the source. */
     lze_Command *c = lze_copy_elements(L, NULL, false, at, b, 2,
                                        lze_check_buffer(L, 2), 0, count, 1);
     if (c != NULL) lze_command_wait(L, c, UINT64_MAX);

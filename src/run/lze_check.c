@@ -66,21 +66,21 @@ typedef struct Kept {
   char was[];
 } Kept;
 
-struct lze_Outside {
+struct lze_Snapshot {
   Kept *kept;
   bool pinned;
   size_t count;
   Named named[];
 };
 
-void lze_outside_pin(lze_State *S) {
-  struct lze_Outside *o = S->outside;
+void lze_snapshot_pin(lze_State *S) {
+  struct lze_Snapshot *o = S->snapshot;
   for (size_t i = 0; i < o->count; i++) lze_pin(&o->named[i].storage->o);
   o->pinned = true;
 }
 
-void lze_outside_forget(lze_State *S) {
-  struct lze_Outside *o = S->outside;
+void lze_snapshot_forget(lze_State *S) {
+  struct lze_Snapshot *o = S->snapshot;
   if (o == NULL) return;
   for (size_t i = 0; i < o->count && o->pinned; i++)
     lze_unpin(&o->named[i].storage->o);
@@ -90,23 +90,23 @@ void lze_outside_forget(lze_State *S) {
     o->kept = next;
   }
   free(o);
-  S->outside = NULL;
+  S->snapshot = NULL;
 }
 
-void lze_outside_begin(lua_State *L, lze_State *S) {
-  lze_outside_forget(S);
-  S->outside = calloc(1, sizeof *S->outside);
-  lze_check_memory(L, S->outside != NULL);
+void lze_snapshot_begin(lua_State *L, lze_State *S) {
+  lze_snapshot_forget(S);
+  S->snapshot = calloc(1, sizeof *S->snapshot);
+  lze_check_memory(L, S->snapshot != NULL);
 }
 
 /* Memory shared with others is skipped: they may write to it at any time. */
-void lze_outside_name(lua_State *L, lze_State *S, const lze_Buffer *b,
+void lze_snapshot_name(lua_State *L, lze_State *S, const lze_Buffer *b,
                       int argument) {
-  struct lze_Outside *o = S->outside;
+  struct lze_Snapshot *o = S->snapshot;
   if (!b->storage->guarded || b->storage->memory != NULL) return;
   o = realloc(o, sizeof *o + (o->count + 1) * sizeof *o->named);
   lze_check_memory(L, o != NULL);
-  S->outside = o;
+  S->snapshot = o;
   o->named[o->count++] =
       (Named){b->storage, b->offset,
               b->offset + (size_t)b->count * b->type->bytes, argument};
@@ -114,18 +114,18 @@ void lze_outside_name(lua_State *L, lze_State *S, const lze_Buffer *b,
 
 /* Returns the first byte from `at` on that no argument names, or the storage's
    end. */
-static size_t outside_from(const struct lze_Outside *o, const lze_Storage *s,
+static size_t snapshot_from(const struct lze_Snapshot *o, const lze_Storage *s,
                            size_t at) {
   for (size_t i = 0; i < o->count; i++)
     if (o->named[i].storage == s && o->named[i].first <= at &&
         at < o->named[i].last)
-      return outside_from(o, s, o->named[i].last);
+      return snapshot_from(o, s, o->named[i].last);
   return at;
 }
 
 /* Returns the first byte behind `at` that an argument names, or the storage's
    end. */
-static size_t outside_to(const struct lze_Outside *o, const lze_Storage *s,
+static size_t snapshot_to(const struct lze_Snapshot *o, const lze_Storage *s,
                          size_t at) {
   size_t to = s->bytes;
   for (size_t i = 0; i < o->count; i++)
@@ -135,19 +135,20 @@ static size_t outside_to(const struct lze_Outside *o, const lze_Storage *s,
   return to;
 }
 
-static bool outside_is_first(const struct lze_Outside *o, size_t i) {
+static bool snapshot_is_first(const struct lze_Snapshot *o, size_t i) {
   for (size_t j = 0; j < i; j++)
     if (o->named[j].storage == o->named[i].storage) return false;
   return true;
 }
 
-bool lze_outside_take(lua_State *L, lze_State *S) {
-  struct lze_Outside *o = S->outside;
+bool lze_snapshot_take(lua_State *L, lze_State *S) {
+  struct lze_Snapshot *o = S->snapshot;
   for (size_t i = 0; i < o->count; i++) {
     lze_Storage *s = o->named[i].storage;
-    if (!outside_is_first(o, i)) continue;
-    for (size_t at = 0, to; (at = outside_from(o, s, at)) < s->bytes; at = to) {
-      to = outside_to(o, s, at);
+    if (!snapshot_is_first(o, i)) continue;
+    size_t to;
+    for (size_t at = 0; (at = snapshot_from(o, s, at)) < s->bytes; at = to) {
+      to = snapshot_to(o, s, at);
       Kept *k = malloc(sizeof *k + (to - at));
       lze_check_memory(L, k != NULL);
       *k = (Kept){o->kept, s, at, to - at};
@@ -158,8 +159,8 @@ bool lze_outside_take(lua_State *L, lze_State *S) {
   return o->kept != NULL;
 }
 
-bool lze_outside_damaged(lua_State *L, lze_State *S, int *argument) {
-  const struct lze_Outside *o = S->outside;
+bool lze_snapshot_damaged(lua_State *L, lze_State *S, int *argument) {
+  const struct lze_Snapshot *o = S->snapshot;
   for (const Kept *k = o->kept; k != NULL; k = k->next) {
     const char *now = k->storage->pointer + k->first;
     if (memcmp(now, k->was, k->bytes) == 0) continue;

@@ -34,8 +34,8 @@ static void command_settle(lze_Command *c) {
   lze_watch_free(c->watch);
   c->watch = NULL;
   command_drop_error(c);
-  free(c->told);
-  c->told = NULL;
+  free(c->work_failure);
+  c->work_failure = NULL;
   if (c->foreign) {
     lze_Context *context = c->context;
     lze_Command **link = &context->foreign;
@@ -378,7 +378,7 @@ void lze_abort(lze_Command *c) {
   command_settle(c);
 }
 
-void lze_strand(lze_Command *c) {
+void lze_abandon(lze_Command *c) {
   lze_Queue *q = c->queue;
   if (!q->native_order || q->batched) {
     /* Try once more; if the driver still refuses, give up. */
@@ -386,7 +386,7 @@ void lze_strand(lze_Command *c) {
            NULL) == ZE_RESULT_SUCCESS)
       lze_end(c);
     else
-      c->state->stranded = true;
+      c->state->abandoned = true;
     return;
   }
   if (c->event != NULL) lze_event_give(c->context, c->event);
@@ -574,7 +574,7 @@ bool lze_command_poll(lze_Command *c) {
   return command_ask(c, &out);
 }
 
-_Noreturn void lze_command_untold(lua_State *L, const lze_Command *c,
+_Noreturn void lze_command_unreported(lua_State *L, const lze_Command *c,
                                   const lze_Outcome *out) {
   lze_fail(L, c->device->driver, out->result, c->name, out->call, NULL, NULL);
 }
@@ -582,7 +582,7 @@ _Noreturn void lze_command_untold(lua_State *L, const lze_Command *c,
 bool lze_command_check(lua_State *L, lze_Command *c) {
   lze_Outcome out;
   if (command_ask(c, &out)) return true;
-  if (out.result != ZE_RESULT_NOT_READY) lze_command_untold(L, c, &out);
+  if (out.result != ZE_RESULT_NOT_READY) lze_command_unreported(L, c, &out);
   return false;
 }
 

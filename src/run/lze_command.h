@@ -68,7 +68,7 @@ struct lze_Command {
                                    when it is retired */
   bool work;                    /* represents host work, done in steps
                                    (lze_host_work.h) */
-  struct lze_WorkFailure *told; /* why that work failed, or NULL */
+  struct lze_WorkFailure *work_failure; /* why that work failed, or NULL */
   bool foreign;                 /* represents an event of the embedding program
                                    (lze_wrap.c) */
   bool exposed;                 /* its native event was given to the embedding
@@ -88,7 +88,7 @@ struct lze_Command {
  *   lze_command_order(L, c);        finds the hazards, fills c->waits
  *   ... driver calls with c->wait_handles and lze_command_event(c) ...
  *   lze_end(c);                     or lze_abort(c) if the first one failed,
- *                                   or lze_strand(c) if a later one failed
+ *                                   or lze_abandon(c) if a later one failed
  *
  * Each of the functions that take L may raise (out of memory, a failed event)
  * and has then aborted the command.  Between lze_begin and lze_end no other
@@ -131,7 +131,7 @@ void lze_abort(lze_Command *c);
    immediate list that keeps the order the next command reports the end; else a
    barrier may, and if that fails the resources it uses are leaked, with a
    warning at the end of the state. */
-void lze_strand(lze_Command *c);
+void lze_abandon(lze_Command *c);
 
 /* Repeated launches of one kernel need not be a command each: the newest
    command of an ordered queue, if no other command waits for it alone, can
@@ -215,7 +215,7 @@ lze_Command *lze_command_marked(lze_Command *c, lze_Outcome *out);
    with it. */
 void lze_command_retire_to(lze_Command *c, const lze_Outcome *out);
 /* Raise that the driver does not report if c is over. */
-void lze_command_untold(lua_State *L, const lze_Command *c,
+void lze_command_unreported(lua_State *L, const lze_Command *c,
                         const lze_Outcome *out) __attribute__((noreturn));
 /* Retain a queue and its context, which a default queue does not do. */
 void lze_queue_hold(lze_Queue *q);
@@ -296,7 +296,7 @@ void lze_gc_init(lze_State *S);
    as much as the pressure on device memory demands; returns false if a wait has
    raised an error, which is then on the stack.  `dropped` returns how much
    memory is freed when work in flight is over. lze_make_room: after a failed
-   allocation, reap, collect fully, reap.  Both may run Lua finalisers and
+   allocation, reap, collect fully, reap.  Both may run Lua finalizers and
    respect a stopped collector. */
 bool lze_pressure(lua_State *L, size_t bytes,
                   size_t (*dropped)(const lze_State *S));

@@ -127,7 +127,7 @@ static const char *buffer_copy_bytes(lua_State *L, int arg,
                                      size_t n) {
   size_t bytes = n * b->type->bytes;
   char *copy = lua_newuserdatauv(L, bytes, 0);
-  lze_check_buffer(L, arg); /* a finaliser may have closed it */
+  lze_check_buffer(L, arg); /* a finalizer may have closed it */
   if (n == 0) return copy;
   if (b->storage->usage == LZE_DEVICE) {
     lze_pages_advise(copy, bytes);
@@ -154,7 +154,7 @@ void lze_buffer_put(lua_State *L, int arg, const lze_Buffer *b,
   size_t size = n * b->type->bytes;
   if (n == 0) return;
   if (b->storage->usage == LZE_DEVICE) {
-    lze_storage_settle(L, b->storage);
+    lze_storage_flush_readers(L, b->storage);
     lze_check_buffer(L, arg);
     host_move(L, arg, b, b->offset + first * b->type->bytes, (char *)bytes,
               size, true);

@@ -207,7 +207,7 @@ static void element_push_field(lua_State *L, const Element *e,
     lze_push_element(L, -1, f->type, offset);
     return;
   }
-  /* A copy, because creating the table of a vector may run a finaliser that
+  /* A copy, because creating the table of a vector may run a finalizer that
      closes the buffer. */
   char bytes[LZE_ELEMENT_BYTES];
   memcpy(bytes, element_bytes(L, 1, offset, field_bytes(f), false),
@@ -328,15 +328,15 @@ static int element_describe(lua_State *L) {
   return 1;
 }
 
-static const lze_Method none[] = {{NULL, NULL, LZE_HOT}};
+static const lze_Method none[] = {{NULL, NULL, LZE_UNGUARDED}};
 static const lze_Field no_fields[] = {{NULL, NULL}};
 
 static const lze_Method metamethods[] = {
-    {"__index", element_index, LZE_HOT},
-    {"__newindex", element_newindex, LZE_HOT},
-    {"__pairs", element_pairs, LZE_HOT},
-    {"__tostring", element_tostring, LZE_HOT},
-    {NULL, NULL, LZE_HOT}};
+    {"__index", element_index, LZE_UNGUARDED},
+    {"__newindex", element_newindex, LZE_UNGUARDED},
+    {"__pairs", element_pairs, LZE_UNGUARDED},
+    {"__tostring", element_tostring, LZE_UNGUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 void lze_open_element(lua_State *L) {
   lze_new_kind(L, lze_element_kind, metamethods, none, no_fields);

@@ -134,7 +134,7 @@ static int event_wait(lua_State *L) {
 static int event_time(lua_State *L) {
   lze_command_wait(L, event_check(L), UINT64_MAX);
   lua_createtable(L, 0, 4);
-  lze_Command *c = event_check(L); /* a hook or a finaliser may close it */
+  lze_Command *c = event_check(L); /* a hook or a finalizer may close it */
   if (c->foreign) lze_command_read_times(c); /* if its pool has timestamps */
   lua_pushinteger(L, (lua_Integer)c->queued_ns);
   lua_setfield(L, -2, "queued_ns");
@@ -249,19 +249,19 @@ static int field_event_handle(lua_State *L) {
 }
 
 static const lze_Method event_methods[] = {
-    {"done", event_done, LZE_HOT},
-    {"wait", event_wait, LZE_HOT},
-    {"time", event_time, LZE_HOT},
-    {"await", event_await, LZE_HOT},
-    {"fd", event_fd, LZE_HOT},
-    {"close", event_close, LZE_HOT},
-    {NULL, NULL, LZE_HOT}};
+    {"done", event_done, LZE_UNGUARDED},
+    {"wait", event_wait, LZE_UNGUARDED},
+    {"time", event_time, LZE_UNGUARDED},
+    {"await", event_await, LZE_UNGUARDED},
+    {"fd", event_fd, LZE_UNGUARDED},
+    {"close", event_close, LZE_UNGUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 static const lze_Method event_metamethods[] = {
-    {"__gc", event_close, LZE_HOT},
-    {"__close", event_close, LZE_HOT},
-    {"__tostring", event_tostring, LZE_HOT},
-    {NULL, NULL, LZE_HOT}};
+    {"__gc", event_close, LZE_UNGUARDED},
+    {"__close", event_close, LZE_UNGUARDED},
+    {"__tostring", event_tostring, LZE_UNGUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 static const lze_Field event_fields[] = {{"command", field_command},
                                          {"handle", field_event_handle},

@@ -57,7 +57,7 @@ void lze_arrays_evaluate(lua_State *L, int first, int last) {
 /* A write by Lua code during the evaluation settles the remaining expressions,
    too.  If a reader was added after the last pass, `asked` has changed and
    another pass follows. */
-static int storage_settle(lua_State *L) {
+static int storage_flush_readers(lua_State *L) {
   lze_Storage *s = lua_touserdata(L, 1);
   uint64_t asked;
   do {
@@ -71,12 +71,12 @@ static int storage_settle(lua_State *L) {
 }
 
 /* If evaluation raises, the storage is still awaited.  Anything that allocates
-   may run a finaliser that closes it. */
-int lze_storage_try_settle(lua_State *L, lze_Storage *s) {
+   may run a finalizer that closes it. */
+int lze_storage_try_flush_readers(lua_State *L, lze_Storage *s) {
   if (!s->awaited) return LUA_OK;
   luaL_checkstack(L, 3, NULL);
   lze_own(&s->o);
-  lua_pushcfunction(L, storage_settle);
+  lua_pushcfunction(L, storage_flush_readers);
   lua_pushlightuserdata(L, s);
   lze_Pause pause = lze_guard_pause(L);
   int status = lua_pcall(L, 1, 0, 0);
@@ -85,11 +85,11 @@ int lze_storage_try_settle(lua_State *L, lze_Storage *s) {
   return status;
 }
 
-void lze_storage_settle(lua_State *L, lze_Storage *s) {
-  if (lze_storage_try_settle(L, s) != LUA_OK) lua_error(L);
+void lze_storage_flush_readers(lua_State *L, lze_Storage *s) {
+  if (lze_storage_try_flush_readers(L, s) != LUA_OK) lua_error(L);
 }
 
-void lze_storage_aside(lua_State *L, lze_Storage *s, int index) {
+void lze_storage_suspend_readers(lua_State *L, lze_Storage *s, int index) {
   if (!s->awaited) return;
   index = lua_absindex(L, index);
   array_push_function(L, "aside");
@@ -99,7 +99,7 @@ void lze_storage_aside(lua_State *L, lze_Storage *s, int index) {
   s->awaited = false;
 }
 
-void lze_storages_back(lua_State *L, int index) {
+void lze_storages_restore_readers(lua_State *L, int index) {
   if (lua_rawlen(L, index) == 0) return;
   index = lua_absindex(L, index);
   array_push_function(L, "back");

@@ -408,12 +408,17 @@ static int file_raise(lua_State *L) {
 }
 
 static const lze_Method functions[] = {
-    {"open", file_open, LZE_HOT},       {"read", file_read, LZE_HOT},
-    {"load", file_load, LZE_HOT},       {"create", file_create, LZE_HOT},
-    {"commit", file_commit, LZE_HOT},   {"write", file_write, LZE_HOT},
-    {"save", file_save, LZE_HOT},       {"picture", file_picture, LZE_HOT},
-    {"size", file_size, LZE_HOT},       {"fail", file_raise, LZE_HOT},
-    {NULL, NULL, LZE_HOT}};
+    {"open", file_open, LZE_UNGUARDED},
+    {"read", file_read, LZE_UNGUARDED},
+    {"load", file_load, LZE_UNGUARDED},
+    {"create", file_create, LZE_UNGUARDED},
+    {"commit", file_commit, LZE_UNGUARDED},
+    {"write", file_write, LZE_UNGUARDED},
+    {"save", file_save, LZE_UNGUARDED},
+    {"picture", file_picture, LZE_UNGUARDED},
+    {"size", file_size, LZE_UNGUARDED},
+    {"fail", file_raise, LZE_UNGUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 void lze_push_file_functions(lua_State *L) {
   lua_createtable(L, 0, (int)(sizeof functions / sizeof *functions));

@@ -77,7 +77,7 @@ static void work_record(const struct lze_HostWork *w) {
 
 /* Leak a storage: it is used for ever. */
 static void storage_leave(lze_Storage *s) {
-  s->o.context->state->stranded = true;
+  s->o.context->state->abandoned = true;
   lze_pin(&s->o.context->o);
   lze_pin(&s->o);
 }
@@ -87,7 +87,7 @@ static void work_leave(const struct lze_HostWork *w) {
   const lze_Command *c = w->command;
   lze_leave(w->spec.userdata);
   if (c == NULL) return;
-  c->state->stranded = true;
+  c->state->abandoned = true;
   lze_pin(&c->context->o);
   for (uint32_t i = 0; i < c->use_count; i++) storage_leave(c->uses[i].storage);
 }
@@ -104,8 +104,8 @@ static void work_end(struct lze_HostWork *w, uint64_t now) {
       ZE_TRY(&out, zeEventHostSignal, c->event->handle);
     } else {
       out = (lze_Outcome){"work", ZE_RESULT_ERROR_UNKNOWN};
-      c->told = malloc(sizeof *c->told);
-      if (c->told != NULL) *c->told = w->failure;
+      c->work_failure = malloc(sizeof *c->work_failure);
+      if (c->work_failure != NULL) *c->work_failure = w->failure;
     }
     lze_command_retire_to(c, &out);
   }
@@ -402,7 +402,7 @@ void lze_host_work(lua_State *L, const lze_WorkSpec *spec, bool wait) {
   lze_Event *e = wait ? NULL : lze_push_event(L);
   int top = lua_gettop(L);
   for (int i = 0; i < spec->count; i++)
-    if (spec->writes[i]) lze_buffer_settle(L, spec->buffers[i]);
+    if (spec->writes[i]) lze_buffer_flush_readers(L, spec->buffers[i]);
   lze_Context *context = work_buffers(L, spec, b);
   lze_State *S = context != NULL ? context->state : lze_state(L);
   const lze_DeviceInfo *device = NULL;

@@ -63,7 +63,7 @@ const char *lze_image_bytes(lua_State *L, const lze_Part *part);
 /* Copy bytes to a part of the open image at 1. */
 void lze_image_put(lua_State *L, const lze_Part *part, const char *bytes);
 /* [-0, +2] Push the context of the open image at `index` and a new buffer in
-   host memory for its device.  A finaliser may close the image while this
+   host memory for its device.  A finalizer may close the image while this
    allocates; then it raises. */
 lze_Buffer *lze_push_beside_image(lua_State *L, int index, size_t bytes);
 /* Enqueue a copy from the start of a storage to a part of the image at

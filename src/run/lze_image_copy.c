@@ -208,7 +208,7 @@ static void end_check_place(lua_State *L, const lze_Queue *q, int arg,
 
 lze_Queue *lze_image_copy_queue(lua_State *L, int arg) {
   lze_Queue *q;
-  lze_buffer_settle(L, arg);
+  lze_buffer_flush_readers(L, arg);
   do {
     lze_ImageEnd to, from;
     end_check(L, arg, &to);

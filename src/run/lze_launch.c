@@ -554,7 +554,7 @@ static const char *launch_append(lze_Kernel *k, lze_Command *c,
       *result = r;
     }
     if (r != ZE_RESULT_SUCCESS) {
-      lze_strand(c);
+      lze_abandon(c);
       return failed;
     }
   }
@@ -675,20 +675,20 @@ static void launch_visit_all(lua_State *L, const lze_Kernel *k,
 /* With LZE_CHECK=1, before a launch: keep what lies outside of the views that
    it is given.  Whether there is any.  A hook in a wait may close any of them,
    so that all waits come first. */
-static bool launch_keep_outside(lua_State *L, const lze_Kernel *k, int first,
+static bool launch_take_snapshot(lua_State *L, const lze_Kernel *k, int first,
                                 int uses) {
   lze_State *S = k->o.context->state;
   launch_visit_all(L, k, given_wait, first, uses);
-  lze_outside_begin(L, S);
-  launch_visit_all(L, k, lze_outside_name, first, uses);
-  return lze_outside_take(L, S);
+  lze_snapshot_begin(L, S);
+  launch_visit_all(L, k, lze_snapshot_name, first, uses);
+  return lze_snapshot_take(L, S);
 }
 
 /* With LZE_CHECK=1, after a launch is done: raise if memory round one of the
    buffers it was given, from stack index `first` on, has been overwritten, or
    round another, or of their storages what no argument was given. */
 static void launch_check_guards(lua_State *L, const lze_Kernel *k, int first,
-                                int uses, const struct lze_Outside *outside) {
+                                int uses, const struct lze_Snapshot *snapshot) {
   for (uint32_t i = 0; i < k->info->arg_count; i++) {
     const lze_Buffer *b = lze_test_buffer(L, first + (int)i);
     if (b == NULL || !lze_buffer_is_open(b) ||
@@ -718,9 +718,9 @@ static void launch_check_guards(lua_State *L, const lze_Kernel *k, int first,
                k->name, lua_tostring(L, -1), (LUAI_UACINT)other->bytes);
   int argument = -1;
   /* A launch that a hook made meanwhile has forgotten it. */
-  bool damaged = outside != NULL && S->outside == outside &&
-                 lze_outside_damaged(L, S, &argument);
-  lze_outside_forget(S);
+  bool damaged = snapshot != NULL && S->snapshot == snapshot &&
+                 lze_snapshot_damaged(L, S, &argument);
+  lze_snapshot_forget(S);
   if (!damaged) return;
   const char *where = lua_tostring(L, -1);
   if (argument < 0)
@@ -732,16 +732,16 @@ static void launch_check_guards(lua_State *L, const lze_Kernel *k, int first,
 
 /* Evaluate the expressions of arrays that have yet to read what the launch may
    write to: the `count` arguments from stack index `first` on, and `uses`. */
-static void launch_settle(lua_State *L, const lze_Kernel *k, int first,
+static void launch_flush_readers(lua_State *L, const lze_Kernel *k, int first,
                           int count, int uses) {
   for (int i = 0; i < count && (uint32_t)i < k->info->arg_count; i++)
-    if (k->arguments[i].write) lze_buffer_settle(L, first + i);
+    if (k->arguments[i].write) lze_buffer_flush_readers(L, first + i);
   if (uses == 0) return;
-  lze_buffer_settle(L, uses);
+  lze_buffer_flush_readers(L, uses);
   lua_Integer n = lua_istable(L, uses) ? (lua_Integer)lua_rawlen(L, uses) : 0;
   for (lua_Integer i = 1; i <= n; i++) {
     lua_rawgeti(L, uses, i);
-    lze_buffer_settle(L, -1);
+    lze_buffer_flush_readers(L, -1);
     lua_pop(L, 1);
   }
 }
@@ -751,22 +751,22 @@ static void launch_settle(lua_State *L, const lze_Kernel *k, int first,
    default queue; an event is at `event`, or 0. */
 void lze_kernel_run(lua_State *L, lze_Kernel *k, int range, int count,
                     lze_Queue *q, int event) {
-  /* Making the event may have run finalisers. */
+  /* Making the event may have run finalizers. */
   if (k->o.closed) luaL_error(L, "%s is closed", k->name);
   lze_State *const S = k->o.context->state;
   lze_Launch l = {.policy = S->policy, .queue = q};
   lze_launch_read(L, k, range, &l);
-  /* What errors begin with: making it may run a finaliser. */
+  /* What errors begin with: making it may run a finalizer. */
   const char *after = NULL, *signals = NULL;
   if (l.after != 0) after = lua_pushfstring(L, "%s: after", k->name);
   if (l.signal != 0) signals = lua_pushfstring(L, "%s: signal", k->name);
   if (k->o.closed) luaL_error(L, "%s is closed", k->name);
   lze_Queue *const given = l.queue;
-  if (S->arrays) launch_settle(L, k, range + 1, count, l.uses);
+  if (S->arrays) launch_flush_readers(L, k, range + 1, count, l.uses);
   l.queue = launch_queue(L, k, given);
-  const struct lze_Outside *outside = NULL;
+  const struct lze_Snapshot *snapshot = NULL;
   if (S->check && count >= 0 && (uint32_t)count == k->info->arg_count) {
-    if (launch_keep_outside(L, k, range + 1, l.uses)) outside = S->outside;
+    if (launch_take_snapshot(L, k, range + 1, l.uses)) snapshot = S->snapshot;
     l.queue = launch_queue(L, k, given); /* that may have waited */
   }
   /* From here on nothing of Lua's runs. */
@@ -826,10 +826,10 @@ void lze_kernel_run(lua_State *L, lze_Kernel *k, int range, int count,
     if (signal != NULL) lze_queue_flush(l.queue);
     return;
   }
-  if (outside != NULL) lze_outside_pin(S);
+  if (snapshot != NULL) lze_snapshot_pin(S);
   lze_command_wait(L, c, UINT64_MAX);
   if (!k->o.closed && k->o.context->state->check) /* closed by a hook? */
-    launch_check_guards(L, k, range + 1, l.uses, outside);
+    launch_check_guards(L, k, range + 1, l.uses, snapshot);
 }
 
 static void task_use(const lze_Buffer *b, int argument, spirv_access access,

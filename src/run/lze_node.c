@@ -251,7 +251,7 @@ static int node_enter(lua_State *L) {
 }
 
 /* [-0, +1] Push a weak table with objects as keys: as weak values they would be
-   removed before a finaliser could resurrect them. */
+   removed before a finalizer could resurrect them. */
 static void push_weak(lua_State *L) {
   lua_newtable(L);
   lua_newtable(L);

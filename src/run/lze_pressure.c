@@ -45,7 +45,7 @@ void lze_reap(lze_State *S) { lze_each_queue(S, queue_reap, 0); }
 
 #define STEP_USED_PART 32
 
-/* Finalisers may run here. */
+/* Finalizers may run here. */
 static void collect_all(lua_State *L, lze_State *S) {
   uint64_t start = S->recorder != NULL ? lze_now_ns() : 0;
   size_t before = S->bytes;
@@ -54,7 +54,7 @@ static void collect_all(lua_State *L, lze_State *S) {
   lze_guard_resume(L, pause);
   S->collections++;
   lze_reap(S);
-  if (S->recorder == NULL || start == 0) return; /* finalisers may have started
+  if (S->recorder == NULL || start == 0) return; /* finalizers may have started
                                                     a recorder */
   lze_record_host(L, S, LZE_RECORD_COLLECTION, "collection", start,
                   before > S->bytes ? before - S->bytes : 0);

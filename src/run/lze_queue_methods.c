@@ -219,7 +219,7 @@ static int queue_hint(lua_State *L, const char *name,
     return 0;
   }
   if (hinted)
-    lze_strand(c);
+    lze_abandon(c);
   else
     lze_abort(c);
   return lze_fail(L, q->device->driver, r, NULL, call, NULL, NULL);
@@ -316,20 +316,20 @@ static int field_queue_handle(lua_State *L) {
 }
 
 static const lze_Method queue_methods[] = {
-    {"wait", queue_wait, LZE_HOT},
-    {"flush", queue_flush, LZE_HOT},
-    {"barrier", queue_barrier, LZE_HOT},
-    {"signal", queue_signal, LZE_HOT},
-    {"prefetch", queue_prefetch, LZE_HOT},
-    {"advise", queue_advise, LZE_HOT},
-    {"close", queue_close, LZE_HOT},
-    {NULL, NULL, LZE_HOT}};
+    {"wait", queue_wait, LZE_UNGUARDED},
+    {"flush", queue_flush, LZE_UNGUARDED},
+    {"barrier", queue_barrier, LZE_UNGUARDED},
+    {"signal", queue_signal, LZE_UNGUARDED},
+    {"prefetch", queue_prefetch, LZE_UNGUARDED},
+    {"advise", queue_advise, LZE_UNGUARDED},
+    {"close", queue_close, LZE_UNGUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 static const lze_Method queue_metamethods[] = {
-    {"__gc", queue_gc, LZE_HOT},
-    {"__close", queue_close, LZE_HOT},
-    {"__tostring", queue_tostring, LZE_HOT},
-    {NULL, NULL, LZE_HOT}};
+    {"__gc", queue_gc, LZE_UNGUARDED},
+    {"__close", queue_close, LZE_UNGUARDED},
+    {"__tostring", queue_tostring, LZE_UNGUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 static const lze_Field queue_fields[] = {{"mode", field_mode},
                                          {"order", field_order},
@@ -358,9 +358,9 @@ static int state_wait(lua_State *L) {
 }
 
 static const lze_Method functions[] = {
-    {"queue", core_queue, LZE_COLD},
-    {"wait", state_wait, LZE_HOT},
-    {NULL, NULL, LZE_HOT}};
+    {"queue", core_queue, LZE_GUARDED},
+    {"wait", state_wait, LZE_UNGUARDED},
+    {NULL, NULL, LZE_UNGUARDED}};
 
 void lze_push_cached_queue(lua_State *L, lze_Context *context,
                            const lze_DeviceInfo *d) {

@@ -144,7 +144,7 @@ static const char *size_text(char *text, size_t size, double bytes) {
 lze_Storage *lze_storage_new(lua_State *L, lze_Context *context,
                              const lze_DeviceInfo *device, lze_Usage usage,
                              size_t bytes) {
-  lze_pin(&context->o); /* finalisers may run, and close it */
+  lze_pin(&context->o); /* finalizers may run, and close it */
   bool ok = lze_pressure(L, bytes, dropped_bytes),
        closed = context->o.closed;
   lze_unpin(&context->o);

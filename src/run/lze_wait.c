@@ -34,9 +34,9 @@ static void failure_raise(lua_State *L, lze_Command *c) {
   memcpy(name, c->name, sizeof name);
   int error = c->error_ref;
   c->error_ref = 0;
-  lze_WorkFailure told;
-  bool is_told = c->told != NULL;
-  if (is_told) told = *c->told;
+  lze_WorkFailure work;
+  bool work_failed = c->work_failure != NULL;
+  if (work_failed) work = *c->work_failure;
   c->raised = true;
   lze_command_disown(c);
   if (error != 0) {
@@ -48,14 +48,14 @@ static void failure_raise(lua_State *L, lze_Command *c) {
     }
     lua_pop(L, 1);
   }
-  if (raise && is_told) lze_raise_work(L, &told, name);
+  if (raise && work_failed) lze_raise_work(L, &work, name);
   if (raise)
     lze_fail(L, driver, failure.result, name, failure.call, NULL, NULL);
 }
 
 /* In a protected call: raise that a command cannot be waited for. */
 static int await_raise(lua_State *L) {
-  lze_command_untold(L, lua_touserdata(L, 1), lua_touserdata(L, 2));
+  lze_command_unreported(L, lua_touserdata(L, 1), lua_touserdata(L, 2));
 }
 
 /* Wait; raises nothing.  Returns 1 when done, 0 at the deadline, and -1 if
@@ -150,8 +150,8 @@ void lze_storage_wait(lua_State *L, lze_Storage *s, size_t first,
   lze_Command *c, *failed = NULL;
   int done = 1;
   luaL_checkstack(L, 3, NULL);
-  lze_own(&s->o); /* a hook or a finaliser may close the buffer */
-  if (write && lze_storage_try_settle(L, s) != LUA_OK) done = -1;
+  lze_own(&s->o); /* a hook or a finalizer may close the buffer */
+  if (write && lze_storage_try_flush_readers(L, s) != LUA_OK) done = -1;
   while (done == 1 &&
          (c = lze_storage_conflict(s, first, last, write)) != NULL) {
     lze_command_own(c);

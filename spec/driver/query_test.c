@@ -1,5 +1,5 @@
 /*
- * asking_test.c - events, if a query of OpenCL may block.
+ * query_test.c - events, if a query of OpenCL may block.
  * SPDX-License-Identifier: MIT
  *
  * Such queries never block on PoCL; a setting makes the driver assume that they
@@ -16,7 +16,7 @@ int main(int argc, char **argv)
 {
   static const char *const tests[] = {"append", "counter", "event", "graph"};
   (void)argc;
-  setenv("ZOCL_ASKING_WAITS", "1", 1);
+  setenv("ZOCL_QUERY_BLOCKS", "1", 1);
   for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
     char path[PATH_MAX];
     const char *end = strrchr(argv[0], '/');

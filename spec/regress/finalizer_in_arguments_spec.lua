@@ -1,12 +1,12 @@
--- finaliser_in_arguments_spec.lua - for an integer that fits its argument only
+-- finalizer_in_arguments_spec.lua - for an integer that fits its argument only
 -- as unsigned, in a module that does not state whether the argument is signed,
--- lze first created an error message.  This could run a finaliser in the middle
+-- lze first created an error message.  This could run a finalizer in the middle
 -- of the launch.
 -- SPDX-License-Identifier: MIT
 
 local process = require "spec.support.process"
 
-it("a launch that is reading its arguments runs no finaliser", function()
+it("a launch that is reading its arguments runs no finalizer", function()
   local out = process.output [[
     local lze = require "lze"
     local file <close> = io.open("kernels/spec.spv", "rb")

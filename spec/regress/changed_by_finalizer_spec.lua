@@ -1,4 +1,4 @@
--- changed_by_finaliser_spec.lua - a finaliser changed a graph during an
+-- changed_by_finalizer_spec.lua - a finalizer changed a graph during an
 -- addition to it, or the table that lze.wrap was reading: outputs were lost,
 -- names were duplicated, batches were wrong, and lze.wrap crashed.
 -- SPDX-License-Identifier: MIT
@@ -29,7 +29,7 @@ local meanwhile = [[
   end
 ]]
 
-describe("a finaliser that changes", function()
+describe("a finalizer that changes", function()
   it("a graph's promises does not lose any", function()
     assert.equal("true\n", process.output(meanwhile .. [[
       for n = 1, 40 do
