@@ -11,11 +11,11 @@
  * kernel of the last variant.
  */
 #include "module/lze_lua_kernel.h"
-#include "base/lze_array.h"
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
 #include "base/lze_open.h"
 #include "base/lze_option.h"
+#include "base/lze_vector.h"
 #include "device/lze_device.h"
 #include "module/lze_lua_check.h"
 #include "module/lze_module.h"
@@ -667,7 +667,7 @@ static bool variant_find_checks(Variant *v) {
 static uint32_t make_room(lua_State *L, LuaKernel *k, int own) {
   uint32_t oldest = 0;
   if (k->count < MOST_VARIANTS) {
-    lze_check_memory(L, LZE_ARRAY_GROW(k->variants, k->count, k->capacity));
+    lze_check_memory(L, LZE_VECTOR_GROW(k->variants, k->count, k->capacity));
     return k->count;
   }
   for (uint32_t i = 1; i < k->count; i++)

@@ -3,11 +3,11 @@
  * step, and inserts transfers between devices.
  * SPDX-License-Identifier: MIT
  */
-#include "base/lze_array.h"
 #include "base/lze_box.h"
 #include "base/lze_embed.h"
 #include "base/lze_error.h"
 #include "base/lze_option.h"
+#include "base/lze_vector.h"
 #include "device/lze_device.h"
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
@@ -25,8 +25,8 @@
 static void plan_add_step(lua_State *L, lze_Plan *p, lze_StepKind kind,
                           const char *name) {
   uint32_t capacity = p->capacity;
-  lze_check_memory(L, LZE_ARRAY_GROW(p->steps, p->count, capacity) &&
-                          LZE_ARRAY_GROW(p->nodes, p->count, p->capacity));
+  lze_check_memory(L, LZE_VECTOR_GROW(p->steps, p->count, capacity) &&
+                          LZE_VECTOR_GROW(p->nodes, p->count, p->capacity));
   memset(&p->steps[p->count], 0, sizeof *p->steps);
   memset(&p->nodes[p->count], 0, sizeof *p->nodes);
   p->steps[p->count].kind = kind;

@@ -22,9 +22,9 @@
  * second list. Recording 64 steps again takes some 40 us, in addition to the
  * 50 us of plan:set itself.
  */
-#include "base/lze_array.h"
 #include "base/lze_error.h"
 #include "base/lze_option.h"
+#include "base/lze_vector.h"
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
 #include "plan/lze_plan.h"
@@ -210,8 +210,9 @@ static void record_check(lua_State *L, const Recorder *r, bool good,
 
 /* Adds a list to the plan. */
 static void lists_add(lua_State *L, lze_Plan *p, lze_PlanList *list) {
-  bool good = list != NULL &&
-              LZE_ARRAY_GROW(p->lists.items, p->lists.count, p->lists.capacity);
+  bool good =
+      list != NULL &&
+      LZE_VECTOR_GROW(p->lists.items, p->lists.count, p->lists.capacity);
   if (!good && list != NULL) lze_disown(&list->o);
   lze_check_memory(L, good);
   p->lists.items[p->lists.count++] = list;

@@ -7,7 +7,7 @@
  * may overlap; they do so in lanes, which are lists on separate queues.
  */
 #include "plan/lze_schedule.h"
-#include "base/lze_array.h"
+#include "base/lze_vector.h"
 #include "run/lze_buffer.h"
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 static const uint32_t NOWHERE = UINT32_MAX;
 
 bool lze_numbers_add(lze_Numbers *n, uint32_t item) {
-  if (!LZE_ARRAY_GROW(n->items, n->count, n->capacity)) return false;
+  if (!LZE_VECTOR_GROW(n->items, n->count, n->capacity)) return false;
   n->items[n->count++] = item;
   return true;
 }
@@ -29,7 +29,7 @@ uint64_t lze_hash(uint64_t hash, const void *bytes, size_t size) {
 }
 
 bool lze_access_add(lze_Node *node, const lze_Access *access) {
-  if (!LZE_ARRAY_GROW(node->accesses, node->access_count,
+  if (!LZE_VECTOR_GROW(node->accesses, node->access_count,
                       node->access_capacity))
     return false;
   node->accesses[node->access_count++] = *access;

@@ -112,7 +112,7 @@ bool lze_device_reaches(const lze_DeviceInfo *device, const lze_Storage *s);
    these expressions into a list, and `back(list)` undoes that. */
 void lze_keep_array_metatable(lua_State *L);
 /* nodes(meta, handle) -> functions for expressions, by name; arrays have these
-   metatables. lze_node.c describes each function. */
+   metatables. lze_expression_new.c describes each function. */
 int lze_array_nodes(lua_State *L);
 /* Compute the elements of the expression at `index`, if it is one.  Runs
    everything that a launch runs. */

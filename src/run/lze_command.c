@@ -3,9 +3,9 @@
  * SPDX-License-Identifier: MIT
  */
 #include "run/lze_command.h"
-#include "base/lze_array.h"
 #include "base/lze_error.h"
 #include "base/lze_state.h"
+#include "base/lze_vector.h"
 #include "device/lze_loader.h"
 #include "run/lze_buffer.h"
 #include "run/lze_queue.h"
@@ -228,10 +228,10 @@ lze_Command *lze_command_marked(lze_Command *c, lze_Outcome *out) {
 lze_Command *lze_reserve(lze_State *S, uint32_t uses, uint32_t pins) {
   lze_Command *c = command_take(S);
   bool good = c != NULL;
-  good = good && lze_array_reserve(&c->uses, c->inline_uses, 0, uses,
-                                   &c->use_capacity, sizeof *c->uses);
-  good = good && lze_array_reserve(&c->objects, c->inline_pins, 0, pins,
-                                   &c->object_capacity, sizeof *c->objects);
+  good = good && lze_vector_reserve(&c->uses, c->inline_uses, 0, uses,
+                                    &c->use_capacity, sizeof *c->uses);
+  good = good && lze_vector_reserve(&c->objects, c->inline_pins, 0, pins,
+                                    &c->object_capacity, sizeof *c->objects);
   if (good) return c;
   lze_unreserve(c);
   return NULL;
@@ -250,9 +250,9 @@ void lze_command_use(lua_State *L, lze_Command *c, lze_Storage *storage,
                      size_t first, size_t last, bool write) {
   /* Nothing is linked before lze_end, so the array may still move. */
   if (c->use_count == c->use_capacity &&
-      !lze_array_reserve(&c->uses, c->inline_uses, c->use_count,
-                         c->use_count + 1, &c->use_capacity,
-                         sizeof *c->uses))
+      !lze_vector_reserve(&c->uses, c->inline_uses, c->use_count,
+                          c->use_count + 1, &c->use_capacity,
+                          sizeof *c->uses))
     command_no_memory(L, c);
   lze_Use *u = &c->uses[c->use_count++]; /* lze_use_link() sets the rest */
   u->storage = storage;
@@ -266,9 +266,9 @@ void lze_command_use(lua_State *L, lze_Command *c, lze_Storage *storage,
 
 void lze_command_pin(lua_State *L, lze_Command *c, lze_Object *object) {
   if (c->object_count == c->object_capacity &&
-      !lze_array_reserve(&c->objects, c->inline_pins, c->object_count,
-                         c->object_count + 1, &c->object_capacity,
-                         sizeof *c->objects))
+      !lze_vector_reserve(&c->objects, c->inline_pins, c->object_count,
+                          c->object_count + 1, &c->object_capacity,
+                          sizeof *c->objects))
     command_no_memory(L, c);
   c->objects[c->object_count++] = object;
   lze_pin(object);
@@ -297,8 +297,8 @@ bool lze_command_wait_for(lze_Command *c, lze_Command *other,
   if (c->wait_count == c->wait_capacity) {
     uint32_t waits = c->wait_capacity, handles = waits;
     *out = LZE_NO_MEMORY;
-    if (!LZE_ARRAY_GROW(c->waits, c->wait_count, waits) ||
-        !LZE_ARRAY_GROW(c->wait_handles, c->wait_count, handles))
+    if (!LZE_VECTOR_GROW(c->waits, c->wait_count, waits) ||
+        !LZE_VECTOR_GROW(c->wait_handles, c->wait_count, handles))
       return false;
     c->wait_capacity = handles;
   }

@@ -1,14 +1,14 @@
 /*
- * lze_array.c - growing C arrays.
+ * lze_vector.c - growing C arrays.
  * SPDX-License-Identifier: MIT
  */
-#include "base/lze_array.h"
+#include "base/lze_vector.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-bool lze_array_reserve(void *items, const void *start, uint32_t count,
-                       uint32_t wanted, uint32_t *capacity, size_t size) {
+bool lze_vector_reserve(void *items, const void *start, uint32_t count,
+                        uint32_t wanted, uint32_t *capacity, size_t size) {
   if (wanted <= *capacity) return true;
   uint32_t room = *capacity < 4 ? 4 : 2 * *capacity;
   if (room < wanted) room = wanted;

@@ -1,5 +1,5 @@
 /*
- * lze_node.c - expressions of arrays: their creation, and a list of them.
+ * lze_expression_new.c - creation of array expressions, and a list of them.
  * SPDX-License-Identifier: MIT
  *
  * An expression is a table with the fields that lua/array_expression.lua
