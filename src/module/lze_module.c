@@ -444,11 +444,7 @@ static int module_new(lua_State *L, int bytes, int t, const char *name,
   } else {
     r = module_build_spirv(L, box, m, data, size, &cached);
   }
-  if (lze_log_builds)
-    lze_log_build(m->name, build, size,
-                  r != ZE_RESULT_SUCCESS
-                      ? "refused"
-                      : lze_module_origin(device->driver, m->handle, cached));
+  lze_build_log(m, m->name, m->handle, build, size, r, cached);
   if (r != ZE_RESULT_SUCCESS) {
     const char *log = module_log(L, m);
     if (!valid)

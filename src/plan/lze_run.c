@@ -334,7 +334,6 @@ static void run_count(lze_Plan *p) {
   p->runs++;
   p->parity = parity_after(p, p->parity);
   p->o.context->state->launches += p->tasks;
-  lze_show(p->o.context->state);
 }
 
 /* Returns the run of the plan whose callback is running, or NULL. */
@@ -436,6 +435,7 @@ bool lze_plan_attempt(lze_Plan *p, lze_Attempt *a) {
                             &a->out);
   if (good) {
     run_count(p);
+    lze_show(context->state);
     /* The state does nothing else until this is over, so the run need not be
        registered anywhere. */
     a->over = ZE(zeEventHostSynchronize, slot->handle, LZE_SLICE_NS) ==

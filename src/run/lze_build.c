@@ -148,8 +148,18 @@ ze_result_t lze_build_defined(lze_Module *m) {
   return r;
 }
 
-/* Builds the guarded entry points; of kernels that the driver could not build
-   there are none. */
+void lze_build_log(const lze_Module *m, const char *name,
+                   ze_module_handle_t handle, uint64_t start, size_t bytes,
+                   ze_result_t r, bool cached) {
+  if (!lze_log_builds) return;
+  lze_log_build(name, start, bytes,
+                r == ZE_RESULT_SUCCESS
+                    ? lze_module_origin(m->device->driver, handle, cached)
+                    : "refused");
+}
+
+/* Builds the guarded entry points, except of kernels that the driver could not
+   build. */
 static ze_result_t build_guards(lze_Module *m) {
   if (builds_both(m)) {
     m->guarded = m->handle;
@@ -171,12 +181,7 @@ static ze_result_t build_guards(lze_Module *m) {
   free(words);
   char name[sizeof m->name + sizeof "guarded "];
   snprintf(name, sizeof name, "guarded %s", m->name);
-  if (lze_log_builds)
-    lze_log_build(name, start, count * sizeof *words,
-                  r != ZE_RESULT_SUCCESS
-                      ? "refused"
-                      : lze_module_origin(m->device->driver, m->guarded,
-                                          cached));
+  lze_build_log(m, name, m->guarded, start, count * sizeof *words, r, cached);
   return r;
 }
 

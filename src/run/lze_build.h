@@ -23,6 +23,11 @@ ze_result_t lze_build_spirv(lze_Module *m, const void *bytes, size_t size,
                             bool *cached);
 /* Builds of the module's SPIR-V what calls no undefined function. */
 ze_result_t lze_build_defined(lze_Module *m);
+/* Logs a build of m if builds are logged: its duration since `start`, the bytes
+   of its input, and whether it was cached or refused. */
+void lze_build_log(const lze_Module *m, const char *name,
+                   ze_module_handle_t handle, uint64_t start, size_t bytes,
+                   ze_result_t r, bool cached);
 /* Makes k->guarded usable: builds the module's guarded entry points if no
    other kernel has needed them, and creates the kernel's.  Returns the entry
    point of the driver that failed, with *result, or NULL. */
