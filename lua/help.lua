@@ -177,9 +177,9 @@ end
 
 local function last_part(name) return match(name, "[^.:]+$") or name end
 
--- Removes the number: "16. Task graphs" becomes "task graphs".
+-- Removes the number or letter: "10. Task graphs" becomes "task graphs".
 local function heading(s)
-  return lower((gsub(s.title, "^%d+%. ", "")))
+  return lower((gsub(s.title, "^%w+%. ", "")))
 end
 
 -- Returns the number of letters to change to turn one word into another.

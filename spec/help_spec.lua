@@ -44,16 +44,16 @@ describe("lze.help", function()
     local text = lze.help(lze.buffer("int", 1))
     assert.matches("^a buffer, x in the manual:\n  x:read%(", text)
     assert.matches("\n  `x.usage` +`\"shared\"`", text)
-    assert.matches("\n3%. Buffers\n\nA buffer is an array", text)
+    assert.matches("\n6%. Buffers\n\nA buffer is an array", text)
     assert.matches("^an event, ev in the manual:\n  ev:done%(%)",
       lze.help(lze.load "kernels/saxpy.spv".saxpy:launch(1, 1,
         lze.buffer("float", 1), lze.buffer("float", 1))))
-    assert.matches("^18%. Arrays\n", lze.help(lze.array.zeros {2}))
-    assert.matches("^12%. SPIR%-V", lze.help(lze.spirv))
+    assert.matches("^2%. Arrays\n", lze.help(lze.array.zeros {2}))
+    assert.matches("^E%. SPIR%-V", lze.help(lze.spirv))
     -- The same for words for objects that no function of lze makes.
-    for word, wanted in pairs {event = "an event, ev in", array = "18%. Arrays",
-      plan = "a plan, plan in", mpi = "21%. Several processes",
-      ["lze.mpi"] = "21%. Several processes"} do
+    for word, wanted in pairs {event = "an event, ev in", array = "2%. Arrays",
+      plan = "a plan, plan in", mpi = "13%. Several processes",
+      ["lze.mpi"] = "13%. Several processes"} do
       assert.matches("^" .. wanted, (lze.help(word)))
     end
     assert.matches("^lze%.buffer%(", lze.help "buffer")
@@ -65,7 +65,7 @@ describe("lze.help", function()
     assert.matches("^a communicator, world in the manual:\n", text)
     assert.matches("\n  world:send%(", text)
     assert.matches("\n  cart:shift%(", text)
-    assert.matches("\n21%. Several processes\n", text)
+    assert.matches("\n13%. Several processes\n", text)
     assert.matches("^a halo, halo in the manual:\n  halo:start%(",
       lze.help(cart:halo(lze.buffer("int", 3), {shape = {3}})))
     assert.equal(lze.help "cart:halo", lze.help "world:halo")
@@ -73,11 +73,11 @@ describe("lze.help", function()
   end)
 
   it("lists the chapters, and shows one by its title", function()
-    assert.matches("\n  3%. Buffers\n", lze.help())
+    assert.matches("\n  6%. Buffers\n", lze.help())
     assert.equal(lze.help(), lze.help(lze))
     assert.equal(lze.help(), lze.help "")
     local text = lze.help "task graphs"
-    assert.matches("^16%. Task graphs\n\nA graph is", text)
+    assert.matches("^10%. Task graphs\n\nA graph is", text)
     assert.matches("\n  g:compile%(%[options%]%) %-> plan", text)
     assert.matches("^Selectors\n", lze.help "selectors")
   end)
@@ -91,16 +91,16 @@ describe("lze.help", function()
     for _, name in ipairs {"x:close()", "mod:close()", "p:close()"} do
       assert.is_truthy(text:find("\n  " .. name .. "\n", 1, true))
     end
-    assert.matches("^11%. Environment variables\n  `LZE_GROUP`  group sizes",
+    assert.matches("^D%. Environment variables\n  `LZE_GROUP`  group sizes",
       lze.help "LZE_GROUP")
-    assert.matches("^'collector' is named in\n  9%. Lifetime\n",
+    assert.matches("^'collector' is named in\n.*\n  A%. Lifetime$",
       lze.help "collector")
   end)
 
   it("answers words of other libraries, and says what lze does not have",
     function()
-      for word, answer in pairs {tensor = "an array: chapter 18",
-        ndarray = "an array: chapter 18", cuda = "lze does not call CUDA%.",
+      for word, answer in pairs {tensor = "an array: chapter 2",
+        ndarray = "an array: chapter 2", cuda = "lze does not call CUDA%.",
         NVIDIA = "lze does not call CUDA%.", csv = "`p:save` writes",
         median = "`lze.array` does not have it", inverse =
         "`lze.array` does not have it", solve = "`lze.array` does not have it"}
