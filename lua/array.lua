@@ -451,7 +451,7 @@ end
 local function label(what, words, i)
   if type(words) == "string" then
     return format("%s: %s", what, format(words, i))
-  elseif what:find "^%l[%l%d]*$" then
+  elseif what:find "^%l[%l%d_]*$" then
     return format("%s: argument %d (%s)", what, i, words[i])
   end
   return format("%s: %s", what, words[i])
@@ -716,12 +716,28 @@ for name, rule in next, {isnan = "mask", isfinite = "mask", neg = "same",
   log = "real", log2 = "real", log10 = "real", log1p = "real", expm1 = "real",
   sin = "real", cos = "real", tan = "real", asin = "real", acos = "real",
   atan = "real", sinh = "real", cosh = "real", tanh = "real", sigmoid = "real",
-  floor = "whole", ceil = "whole", round = "whole", trunc = "whole"} do
+  floor = "whole", ceil = "whole", round = "whole", trunc = "whole",
+  isinf = "mask", positive = "same", square = "same", relu = "same",
+  reciprocal = "real", asinh = "real", acosh = "real", atanh = "real",
+  exp2 = "real", softplus = "real", cbrt = "real", erf = "real", erfc = "real",
+  gamma = "real", lgamma = "real"} do
   define(name, unary(name, name, rule, name,
     rule == "whole" and check or check_array))
 end
 
-define("atan2", binary("atan2", "atan2", "real", "atan2"))
+for _, name in ipairs {"atan2", "copysign", "hypot", "logaddexp"} do
+  define(name, binary(name, name, "real", name))
+end
+for _, name in ipairs {"fmod", "remainder"} do
+  define(name, binary(name, name, nil, name))
+end
+
+local real_signbit = unary("signbit", "signbit", "mask", "signbit", check_array)
+define("signbit", function(a)
+  check_numbers(a, 1, "a", "signbit")
+  if not types[a.kind].real then return a:lt(0) end
+  return real_signbit(a)
+end)
 
 -- Elementwise functions that reduce if no operand follows, only options.
 local reductions = {}
@@ -782,6 +798,53 @@ define("where", function(c, x, y)
   end
   return ternary("where", words, c, x, y, kind, false,
     is(x) and is(y) and x.mask and y.mask)
+end)
+
+-- Converts a value for a mask: 1 if it is not 0.
+local function truth(v) return v ~= 0 and 1 or 0 end
+
+-- Checks two operands of fname; returns the first array.
+local function check_pair(x, y, fname)
+  check_operands(fname, pair, x, y)
+  if not is(y) then check_array(x, 1, "a", fname) end
+  for i, v in ipairs {x, y} do
+    if is(v) then check_numbers(v, i, pair[i], fname) end
+  end
+  together(fname, pair, x, y)
+  return first_array(x, y)
+end
+
+-- Returns the mask of the elements that are not 0; 1 or 0 for a number.
+local function truths(v)
+  if not is(v) then return truth(v) end
+  return v.mask and v or v:ne(0)
+end
+
+for name, op in next, {logical_and = "band", logical_or = "bor",
+  logical_xor = "bxor"} do
+  define(name, function(x, y)
+    local a = check_pair(x, y, name)
+    local shape = is(x) and is(y) and broadcast(name, x.dims, y.dims) or a.dims
+    return express(op, "uchar", shape, true, truths(x), truths(y))
+  end)
+end
+define("logical_not", function(a)
+  return ~truths(check_numbers(a, 1, "a", "logical_not"))
+end)
+
+-- nextafter(a, b): the next number of the result's type, so operands are
+-- rounded to that type first.
+define("nextafter", function(x, y)
+  local a = check_pair(x, y, "nextafter")
+  local kind = result_type("nextafter", pair, x, y)
+  if not types[kind].real then kind = "float" end
+  local function rounded(i, v)
+    if is(v) then return v.kind == kind and v or v:to(kind) end
+    local one = new(kind, {}, nil, a.home)
+    one.base:fill(fitting(label("nextafter", pair, i), kind, v))
+    return one
+  end
+  return ternary("nextafter", pair, rounded(1, x), rounded(2, y), nil, kind)
 end)
 
 -- a:to(type): reals become integers by dropping the fraction.
@@ -1458,9 +1521,6 @@ local function store(base, place, v)
   if remote then base:write({v}, place)
   else base[place] = v end
 end
-
--- Converts a value for a mask: 1 if it is not 0.
-local function truth(v) return v ~= 0 and 1 or 0 end
 
 local function put(a, place, v)
   if type(v) == "table" and is(v) then

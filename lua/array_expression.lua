@@ -66,7 +66,17 @@ local texts = {
   fma = "fma(X, Y, Z)", lerp = "X + (Y - X) * Z",
   isnan = "X ~= X and 1 or 0", isfinite = "X - X == 0 and 1 or 0",
   where = "X ~= 0 and Y or Z",
-  to_integer = "X < 0 and math.ceil(X) or math.floor(X)"
+  to_integer = "X < 0 and math.ceil(X) or math.floor(X)",
+  positive = "X", square = "X * X", reciprocal = "1 / X",
+  relu = "X <= 0 and 0 or X", remainder = "X % Y",
+  fmod = "math.fmod(X, Y)",
+  isinf = "X == X and X - X ~= 0 and 1 or 0",
+  signbit = "negative(X) and 1 or 0", copysign = "copysign(X, Y)",
+  hypot = "hypot(X, Y)", asinh = "asinh(X)", acosh = "acosh(X)",
+  atanh = "atanh(X)", exp2 = "2.0 ^ X", logaddexp = "logaddexp(X, Y)",
+  softplus = "softplus(X)", cbrt = "cbrt(X)",
+  nextafter = "nextafter(X, Y, U, E, M)", erf = "erf(X, U)",
+  erfc = "erfc(X, U)", gamma = "gamma(X, U)", lgamma = "lgamma(X)"
 }
 
 -- Texts for ulong: a kernel reads its elements from 2^63 on as negative.
@@ -74,6 +84,7 @@ local unsigned_texts = {
   idiv = "udiv(X, Y)", mod = "umod(X, Y)",
   lt = "math.ult(X, Y) and 1 or 0", le = "math.ult(Y, X) and 0 or 1",
   gt = "math.ult(Y, X) and 1 or 0", ge = "math.ult(X, Y) and 0 or 1",
+  remainder = "umod(X, Y)", fmod = "umod(X, Y)", relu = "X",
   abs = "X", sign = "X ~= 0 and 1 or 0", least = "umin(X, Y)",
   greatest = "umax(X, Y)", clamp = "umin(umax(X, Y), Z)",
   to_integer = "X >= 0x1p63 and math.floor(X - 0x1p63) ~ math.mininteger or "
@@ -82,6 +93,47 @@ local unsigned_texts = {
 
 local comparisons = {eq = true, ne = true, lt = true, le = true, gt = true,
   ge = true}
+
+-- Coefficients, the highest power first.  The first three polynomials
+-- interpolate, in Chebyshev's points, erf(x) / x - 1 in x^2 for |x| <= 1,
+-- x exp(x^2) erfc(x) in 1 - 7 / (x + 3) for x >= 0.5, and log(gamma(2 + x)) / x
+-- for |x| <= 0.5.  The last one is the start of Stirling's series.
+local polynomials = {
+  erf = [[
+    5.9571761477489113e-11 -1.1372848856791674e-09 1.4659775274047436e-08
+    -1.6350312701054695e-07 1.6461000484121368e-06 -1.4925595266831182e-05
+    0.0001205533111164271 -0.000854832698083379 0.0052239776248180145
+    -0.026866170645076792 0.11283791670954879 -0.37612638903183748
+    0.12837916709551259]],
+  erfc = [[
+    5.5217227567450669e-11 4.8530945270305217e-11 -6.113038022637604e-10
+    -7.3766681075414279e-10 4.0344791695020068e-09 6.7572609286829321e-09
+    -2.3633810471463721e-08 -5.1085518337164353e-08 1.5241921443424501e-07
+    3.5257098670643158e-07 -1.2036915469439658e-06 -2.1105258223900691e-06
+    1.1455062387827695e-05 4.958899305980242e-06 -0.00011367529279175854
+    0.00019474771334810587 0.00068261387762701294 -0.0049592183436213385
+    0.016148789627243462 -0.035910288048929283 0.059186061164101522
+    -0.071308849926010456 0.052258032714828997 0.54799783050024553]],
+  gamma = [[
+    6.3790475076197741e-08 -1.3412819758517287e-07 2.0304806751615227e-07
+    -4.3035587603599611e-07 9.5786633341147582e-07 -2.0449201467015115e-06
+    4.3743749169151311e-06 -9.4384587162428114e-06 2.0507267416057789e-05
+    -4.4926351103833334e-05 9.9457509098893921e-05 -0.00022315475074520367
+    0.00050966952488530962 -0.0011927539120010226 0.002890510330738737
+    -0.0073855510286681535 0.020580808427784571 -0.067352301053198144
+    0.3224670334241132 0.42278433509846713]],
+  stirling = [[
+    -3617/122400 1/156 -691/360360 1/1188 -1/1680 1/1260 -1/360 1/12]]
+}
+
+-- Returns the text of a polynomial of a variable.
+local function polynomial(name, variable)
+  local text
+  for c in polynomials[name]:gmatch "%S+" do
+    text = text and format("(%s * %s + %s)", text, variable, c) or c
+  end
+  return text
+end
 
 -- log1p and expm1: W. Kahan's, HP-15C Advanced Functions Handbook (1982).
 local prelude = [[
@@ -135,6 +187,156 @@ local function round(x)
   if d < 0.5 or d ~= d or d == 0.5 and f % 2 == 0 then return f end
   return -(-f - 1) -- -0.0 where f is -1
 end
+local function negative(x) return x < 0 or x == 0 and 1 / x < 0 end
+local function copysign(x, y)
+  local a = math.abs(x * 1.0)
+  return negative(y) and -a or a
+end
+local function hypot(x, y)
+  local a, b = math.abs(x * 1.0), math.abs(y * 1.0)
+  if a == math.huge or b == math.huge then return math.huge end
+  if a < b then a, b = b, a end
+  if b == 0 then return a end
+  local r = b / a
+  return a * math.sqrt(1.0 + r * r)
+end
+-- log(2 x) for x from 2^28, where x + 1 and x - 1 are as good as x.
+local function log_twice(x) return math.log(x) + 0.69314718055994531 end
+local function asinh(x)
+  if x == 0 then return x * 1.0 end
+  local a, s = math.abs(x * 1.0)
+  if a >= 0x1p28 then
+    s = log_twice(a)
+  else
+    local q = a * a
+    s = log1p(a + q / (1.0 + math.sqrt(1.0 + q)))
+  end
+  return x < 0 and -s or s
+end
+local function acosh(x)
+  if x >= 0x1p28 then return log_twice(x) end
+  if x < 1 then return math.sqrt(-1.0) end
+  local t = x - 1.0
+  return log1p(t + math.sqrt(t * (t + 2.0)))
+end
+local function atanh(x)
+  if x == 0 then return x * 1.0 end
+  local a = math.abs(x * 1.0)
+  local s = log1p(2.0 * a / (1.0 - a)) / 2.0
+  return x < 0 and -s or s
+end
+local function softplus(x)
+  local s = log1p(math.exp(-math.abs(x * 1.0)))
+  return x > 0 and x + s or s
+end
+local function logaddexp(x, y)
+  if x == y then return x + 0.69314718055994531 end -- infinities too
+  return (x > y and x or y) + log1p(math.exp(-math.abs(x - y * 1.0)))
+end
+-- One step of Newton's method from a root that may be some digits off.  Small
+-- numbers are scaled, else the step would vanish.
+local function cbrt(x)
+  local a, s = math.abs(x * 1.0), 1.0
+  if a == 0 or a - a ~= 0 then return x * 1.0 end
+  if a < 0x1p-96 then a, s = a * 0x1p108, 0x1p-36 end
+  local y = a ^ (1.0 / 3.0)
+  y = (y - fma(y * y, y, -a) / (3.0 * y * y)) * s
+  return x < 0 and -y or y
+end
+-- The types' numbers are spaced by 2 u from 1 on, and by least next to 0; most
+-- is the largest.  The store rounds half and bfloat16.  S. M. Rump et al.,
+-- Computing predecessor and successor in rounding to nearest (2009).
+local function nextafter(x, y, u, least, most)
+  if not (x < y or x > y) then return x == y and y or x + y end
+  local s = x < y and 1.0 or -1.0
+  local v, a, e = x * s, math.abs(x), u + 2.0 * u * u
+  if v == -math.huge then v = -most
+  elseif a < least / u then v = v + least
+  elseif a < 1 then v = (v / u + a / u * e) * u
+  else v = v + a * e end
+  return v == 0 and x * 0.0 or v * s
+end
+-- erfc(x) for x >= 0.5: x^2 is the exact square of z and a small rest.
+local function erfc_tail(x, u)
+  if x > 28 then return 0.0 end
+  local s = u < 0x1p-30 and 65536.0 or 128.0
+  local z, t = x * s // 1 / s, 1.0 - 7.0 / (x + 3.0)
+  return math.exp(-z * z) * math.exp((z - x) * (z + x)) * $erfc(t) / x
+end
+local function erf(x, u)
+  local a = math.abs(x * 1.0)
+  if a >= 1 then
+    local s = 1.0 - erfc_tail(a, u)
+    return x < 0 and -s or s
+  end
+  local w = a * a
+  return x + x * $erf(w)
+end
+local function erfc(x, u)
+  if x > 0.75 then return erfc_tail(x * 1.0, u) end
+  return 1.0 - erf(x, u)
+end
+-- log(gamma(2 + x)) for |x| <= 0.5.
+local function log_gamma(x) return x * $gamma(x) end
+local function stirling(x)
+  local w = 1.0 / (x * x)
+  return $stirling(w) / x
+end
+-- |sin(pi x)| and true if the sine is negative, for x >= 0.
+local function sin_pi(x)
+  local r = x % 2.0
+  local down = r >= 1
+  if down then r = r - 1.0 end
+  if r > 0.5 then r = 1.0 - r end
+  return math.sin(3.14159265358979324 * r), down
+end
+-- gamma(-x) is -pi / (x sin(pi x) gamma(x)).
+local function gamma(x, u)
+  local a = math.abs(x * 1.0)
+  if a < 0.5 then return math.exp(log_gamma(x * 1.0)) / (x * (1.0 + x)) end
+  local p, q = 1.0, 1.0                     -- gamma(a) is their product
+  if a < 1.5 then
+    p = math.exp(log_gamma(a - 1.0)) / a
+  elseif a < 24 then
+    local y = a
+    while y >= 2.5 do
+      y = y - 1.0
+      q = q * y
+    end
+    p = math.exp(log_gamma(y - 2.0))
+  elseif a > (u < 0x1p-30 and 190 or 42) then
+    p = math.huge
+  else
+    q = a ^ (a / 2.0 - 0.25)
+    p = q * math.exp(-a) * (2.50662827463100050 * math.exp(stirling(a)))
+  end
+  if x >= 0 then return p * q end
+  local s, down = sin_pi(a)
+  if s == 0 then return 0.0 / 0.0 end
+  s = 3.14159265358979324 / (a * s) / p / q
+  return down and s or -s
+end
+local function lgamma(x)
+  local a, g = math.abs(x * 1.0)
+  if a < 0.5 then
+    return log_gamma(x * 1.0) - log1p(x) - math.log(a)
+  elseif a < 1.5 then
+    g = log_gamma(a - 1.0) - log1p(a - 1.0)
+  elseif a < 8 then
+    local y, q = a, 1.0
+    while y >= 2.5 do
+      y = y - 1.0
+      q = q * y
+    end
+    g = math.log(q) + log_gamma(y - 2.0)
+  else
+    g = (a - 0.5) * (math.log(a) - 1.0) + 0.418938533204672742 + stirling(a)
+  end
+  if x > 0 or x ~= x then return g end
+  if a // 1 == a then return math.huge end
+  local s = sin_pi(a)
+  return math.log(3.14159265358979324 / (a * s)) - g
+end
 local function umin(x, y) return math.ult(y, x) and y or x end
 local function umax(x, y) return math.ult(x, y) and y or x end
 local function udiv(x, y)
@@ -162,10 +364,20 @@ local function odd(x)
   return x * s
 end
 ]]
+prelude = prelude:gsub("%$(%l+)%((%l)%)", polynomial)
 
 -- The real type in which each real type is computed.
 local reals = {half = "float", bfloat16 = "float", float = "float",
   double = "double"}
+
+-- U, E and M in texts: half the distance from 1 to the next larger number of a
+-- type, its smallest number above 0, and its largest number.
+local limits = {
+  half = {U = "0x1p-11", E = "0x1p-24", M = "0x1.ffcp15"},
+  bfloat16 = {U = "0x1p-8", E = "0x1p-133", M = "0x1.fep127"},
+  float = {U = "0x1p-24", E = "0x1p-149", M = "0x1.fffffep127"},
+  double = {U = "0x1p-53", E = "0x1p-1074", M = "0x1.fffffffffffffp1023"}
+}
 
 -- Wraps an integer that is not stored in between to its type.
 local wraps = {
@@ -461,6 +673,7 @@ local function fill_in(op, x, y, z, X, Y, Z)
   elseif op.type == "ulong" then
     text = unsigned_texts[name] or text
   end
+  if limits[op.type] then text = text:gsub("[UEM]", limits[op.type]) end
   text = text:gsub("[XYZ]", {X = X, Y = Y, Z = Z})
   if reals[op.type] and not (is_real(x) or is_real(y) or is_real(z)) then
     text = "(" .. text .. ") * 1.0" -- the operands are integers
