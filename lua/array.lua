@@ -1309,13 +1309,9 @@ local function narrow(a, d, first, last, step)
   return view(a, a.from + (first - 1) * a.stride[d], shape, strides)
 end
 
-define("roll", function(a, n, d)
-  check(a, 1, "a", "roll")
+local function roll(a, n, d)
   n = check_integer(n, "roll", "argument 2 (n)", "an integer")
-  if d == nil and #a.dims ~= 1 then
-    return a:reshape {a.size}:roll(n, 1):reshape(a.dims)
-  end
-  d = dimension(#a.dims, d == nil and 1 or d, "roll", "argument 3 (dim)")
+  d = dimension(#a.dims, d, "roll", "argument 3 (dim)")
   local size = a.dims[d]
   local into = new(a.kind, {unpack(a.dims)}, a.mask, a.home)
   if into.size == 0 then return into end
@@ -1326,6 +1322,25 @@ define("roll", function(a, n, d)
       narrow(a, d, size - n + 1, size, 1))
   end
   return into
+end
+
+-- roll(a, n [, dim]): with a list of dimensions, n is a number or one for each.
+define("roll", function(a, n, d)
+  check(a, 1, "a", "roll")
+  if type(d) == "table" and not is(d) then
+    local listed = type(n) == "table" and not is(n)
+    if listed and #n ~= #d then
+      fail("roll: argument 2 (n): a number for each of %d dimensions expected, "
+        .. "got %d", #d, #n)
+    elseif #d == 0 then
+      fail("roll: argument 3 (dim): a dimension expected, got an empty table")
+    end
+    for i = 1, #d do a = roll(a, listed and n[i] or n, d[i]) end
+    return a
+  elseif d == nil and #a.dims ~= 1 then
+    return roll(a:reshape {a.size}, n, 1):reshape(a.dims)
+  end
+  return roll(a, n, d == nil and 1 or d)
 end)
 
 -- Returns the first array of a list given to A.cat or A.stack, and all of them.
@@ -1478,12 +1493,21 @@ local function range_of(r, d, size)
   return first, last, step, true
 end
 
--- Resolves an index table to a view, or to the place of one element.
+-- Stands in an index for a new dimension of one element.
+local newaxis = setmetatable({}, {__metatable = "newaxis",
+  __tostring = function() return "newaxis" end})
+
+-- Resolves an index table to a view, or to the place of one element.  With
+-- arrays of indices, the view has all elements of their dimensions; the third
+-- result lists the arrays, the fourth is the place of their dimensions.
 local function at(a, index)
-  local n = #index
-  if n > #a.dims then
+  local n, used = #index, 0
+  for i = 1, n do
+    if not rawequal(index[i], newaxis) then used = used + 1 end
+  end
+  if used > #a.dims then
     fail("a[{...}]: one index for each dimension of %s at most, got %d",
-      shape_text(a.dims), n)
+      shape_text(a.dims), used)
   end
   for key in next, index do
     if mathtype(key) ~= "integer" or key < 1 or key > n then
@@ -1492,19 +1516,48 @@ local function at(a, index)
     end
   end
   local from, shape, strides, full = a.from, {}, {}, true
-  for d = 1, #a.dims do
-    local r = index[d]
-    if d > n then r = {} end
-    local first, last, step, stays = range_of(r, d, a.dims[d])
-    if stays then
-      shape[#shape + 1] = max((last - first) // step + 1, 0)
-      strides[#strides + 1] = a.stride[d] * step
-      full = false
+  local function stay(size, stride)
+    shape[#shape + 1], strides[#strides + 1] = size, stride
+    full = false
+  end
+  -- Indices that are numbers or arrays; `place` if these are adjacent.
+  local lists, count, earliest, latest, place = {}, 0, nil, nil, nil
+  local d = 0
+  for i = 1, n + #a.dims - used do
+    local r = index[i]
+    if i > n then r = {} end
+    local stays = true
+    if rawequal(r, newaxis) then
+      stay(1, 0)
+    elseif is(r) then
+      d, stays = d + 1, false
+      place = place or #shape + 1
+      stay(a.dims[d], a.stride[d])
+      lists[#lists + 1] = {dim = #shape,
+        index = C.core.checked_indices(table_of(r), i, a.dims[d], a)}
+    else
+      d = d + 1
+      local first, last, step
+      first, last, step, stays = range_of(r, i, a.dims[d])
+      if stays then
+        stay(max((last - first) // step + 1, 0), a.stride[d] * step)
+      else
+        place = place or #shape + 1
+      end
+      from = from + (first - 1) * a.stride[d]
     end
-    from = from + (first - 1) * a.stride[d]
+    if not stays then
+      count, earliest, latest = count + 1, earliest or i, i
+    end
+  end
+  if #shape > MOST_DIMENSIONS then
+    fail("a[{...}]: %d dimensions; arrays have at most %d", #shape,
+      MOST_DIMENSIONS)
   end
   if full then return nil, from + 1 end
-  return view(a, from, shape, strides)
+  local part = view(a, from, shape, strides)
+  if #lists == 0 then return part end
+  return part, nil, lists, latest - earliest + 1 == count and place or 1
 end
 
 -- Returns the element at a place of the buffer, for the call fname.
@@ -1620,7 +1673,8 @@ local function further(a, key)
     return C.core.compact(a, key)
   elseif kind == "table" then
     check_open("a[{...}]", a)
-    local v, place = at(a, key)
+    local v, place, lists, there = at(a, key)
+    if lists then return C.core.take_lists(v, lists, there) end
     if v then return v end
     return element(a, place, "a[{...}]")
   end
@@ -1709,7 +1763,8 @@ function meta.__newindex(a, key, v)
     set(further(a, i), v, "a[i] = v")
   elseif is(key) then
     check_open("a[m] = v", a, key, v)
-    if not same_shape(a.dims, key.dims) or not key.mask then
+    local wide = key.mask and C.core.mask_for(a, key)
+    if not wide then
       fail("a[m] = v: a mask of shape %s expected, got %s of shape %s",
         shape_text(a.dims), key.mask and "a mask" or key.kind,
         shape_text(key.dims))
@@ -1729,11 +1784,17 @@ function meta.__newindex(a, key, v)
       kind_of(v, "a[m] = v")
       v = fitting("a[m] = v", a.kind, v)
     end
-    set(a, A.where(key, v, a), "a[m] = v")
+    set(a, A.where(wide, v, a), "a[m] = v")
   elseif kind == "table" then
     check_open("a[{...}] = v", a, nil, v)
-    local part, place = at(a, key)
-    if part then set(part, v, "a[{...}] = v") else put(a, place, v) end
+    local part, place, lists, there = at(a, key)
+    if lists then
+      C.core.put_lists(part, lists, there, v)
+    elseif part then
+      set(part, v, "a[{...}] = v")
+    else
+      put(a, place, v)
+    end
   else
     fail("an array has no field that can be set (%s)", C.describe(key))
   end
@@ -1842,6 +1903,7 @@ for key, v in next, {label = label, methods = methods, ready = ready,
   check_places = check_places, fitting = fitting,
   reductions = reductions, binary = binary, needs_double = needs_double,
   nearest_whole = nearest_whole, element = element, is_closed = is_closed,
+  first_of = first_of, narrow = narrow, view = view,
   operand_in = operand_in,
   check_numbers = check_numbers, result_type = result_type,
   check_integer = check_integer, whole = whole, made = made,
@@ -1864,6 +1926,7 @@ C.part("array_show", core)
 C.part("array_index", core)
 C.part("array_order", core)
 C.part("array_signal", core)
+C.part("array_search", core)
 
 -- Wraps a function for scripts: it refuses extra arguments, such as options for
 -- a function without any, which would otherwise be ignored.
@@ -1878,6 +1941,7 @@ for name, f in next, A do
   exported[name] = public(name, f)
   if methods[name] then public_methods[name] = exported[name] end
 end
+exported.newaxis = newaxis
 setmetatable(exported, {__call = X.public(getmetatable(A).__call, -1)})
 for event, f in next, meta do
   if event:find "^__" and type(f) == "function" then

@@ -11,7 +11,7 @@ local shape_text, define, check = core.shape_text, core.define, core.check
 local atomic_max, atomic_min = C.work.atomic_max, C.work.atomic_min
 local ipairs, math, type = ipairs, math, type
 local max, min = math.max, math.min
-local unpack = table.unpack
+local format, unpack = string.format, table.unpack
 
 local carriers = {"uchar", "ushort", [4] = "uint", [8] = "ulong"}
 
@@ -57,9 +57,11 @@ end
 
 -- --- by indices --------------------------------------------------------------
 
--- Returns integers as an array beside a: from an array, a number, or tables.
-local function indices(a, v, fname)
-  local what = fname .. ": argument 2 (indices)"
+-- Returns integers as an array beside a: from an array, a number, or tables;
+-- they are argument n, by default 2.
+local function indices(a, v, fname, n)
+  n = n or 2
+  local what = format("%s: argument %d (indices)", fname, n)
   if type(v) == "number" then
     return core.filled(new("long", {}, nil, a.home),
       core.fitting(what, "long", v))
@@ -70,7 +72,7 @@ local function indices(a, v, fname)
   if not is(v) then
     fail("%s: integers expected, got %s", what, C.describe(v))
   end
-  check(v, 2, "indices", fname)
+  check(v, n, "indices", fname)
   if v.mask then fail("%s: integers expected, got a mask; use a[m]", what) end
   if not types[v.kind] or types[v.kind].real then
     fail("%s: integers expected, got %s", what, v.kind)
@@ -117,11 +119,11 @@ local function pick(i, j, o, swap, out, from, index, m, size, back, inner, so,
   end
 end
 
-local function raise_outside(bad, index, size, fname)
+local function raise_outside(bad, index, size, fname, n)
   local place = bad[1]
   if place <= index.size then
-    fail("%s: argument 2 (indices): index %d: %s is outside 1..%d", fname,
-      place, C.core.integer_text(index:reshape {-1}[place],
+    fail("%s: argument %d (indices): index %d: %s is outside 1..%d", fname,
+      n or 2, place, C.core.integer_text(index:reshape {-1}[place],
         index.kind == "ulong"), size)
   end
 end
@@ -238,6 +240,159 @@ define("scatter", function(a, index, values, d)
   return into
 end)
 
+-- Writes the place of each value's target among the elements of a.
+local function aim(i, j, o, swap, target, index, m, size, back, inner, so, sj,
+                   si, bad)
+  if swap ~= 0 then i, j = j, i end
+  local place = (o - 1) * so + (j - 1) * sj + (i - 1) * si + 1
+  local k = index[place]
+  if k < 0 then k = k + back end
+  if k >= 1 and k <= size then
+    target[((o - 1) * m + j - 1) * inner + i] =
+      ((o - 1) * size + k - 1) * inner + i
+  else
+    atomic_min(bad, 1, place)
+  end
+end
+
+local function add_targets(i, out, from, values, order, first, behind_last)
+  local sum = from[i]
+  for p = first[i], behind_last[i] - 1 do sum = sum + values[order[p]] end
+  out[i] = sum
+end
+
+-- Returns a with each value added to the element at its target, in the order of
+-- the values, so that results are the same in every run.
+local function add_at(a, targets, values)
+  local order = targets:argsort()
+  local sorted = targets:take(order)
+  local all = core.spaced(new("long", {a.size}, nil, a.home), 1, a.size)
+  local into = new(a.kind, {unpack(a.dims)}, nil, a.home)
+  program(add_targets, "add_at", a.kind)(a.size, into.buffer, (ready(a)),
+    (ready(values)), order.buffer, sorted:searchsorted(all).buffer,
+    sorted:searchsorted(all, {right = true}).buffer)
+  return into
+end
+
+-- Adds values to the elements of a at indices along dimension d: one index for
+-- each value, or a list of indices.
+local function add_along(a, index, values, d, is_list, fname, where)
+  local shape = {unpack(is_list and a.dims or index.dims)}
+  if is_list then shape[d] = index.size end
+  if is(values) then core.check_numbers(values, is_list and 4 or 3,
+    is_list and "v" or "values", fname) end
+  values = core.set(new(a.kind, shape, nil, a.home), values, fname, where)
+  if values.size == 0 then return a:clone() end
+  local outer, size, inner = around(a.dims, d)
+  if size == 0 then
+    fail("%s: argument 1 (a): dimension %d has no elements", fname, d)
+  end
+  local m = shape[d]
+  local so, sj, si = m * inner, inner, 1
+  if is_list then so, sj, si = 0, 1, 0 end
+  local targets = new("long", {values.size}, nil, a.home)
+  local bad = nothing_bad(index)
+  local range, swap = range_of(inner, m, outer)
+  program(aim, fname, index.kind)(range, swap, targets.buffer, (ready(index)),
+    m, size, behind(index, size), inner, so, sj, si, bad)
+  raise_outside(bad, index, size, fname, is_list and 3)
+  return add_at(a, targets, values)
+end
+
+-- scatter_add(a, indices, values [, dim]): a copy with values added at the
+-- indices.
+define("scatter_add", function(a, index, values, d)
+  core.check_numbers(a, 1, "a", "scatter_add")
+  index, d = along(a, index, d, "scatter_add", "argument 4 (dim)")
+  return add_along(a, index, values, d, false, "scatter_add",
+    "scatter_add: argument 3 (values)")
+end)
+
+-- index_add(a, dim, indices, v): a copy with the rows of v added to the rows of
+-- dimension dim at the indices.
+define("index_add", function(a, d, index, v)
+  core.check_numbers(a, 1, "a", "index_add")
+  d = core.dimension(#a.dims, d, "index_add", "argument 2 (dim)")
+  index = indices(a, index, "index_add", 3)
+  if #index.dims > 1 then
+    fail("index_add: argument 3 (indices): one dimension expected, got %d",
+      #index.dims)
+  end
+  return add_along(a, index, v, d, true, "index_add",
+    "index_add: argument 4 (v)")
+end)
+
+-- --- in an index -------------------------------------------------------------
+
+-- Returns the indices from 1, as long, of an array that is index i of a[{...}],
+-- for a dimension of `size` elements; a mask stands for the indices of its 1s.
+local function checked_indices(v, i, size, a)
+  if core.is_closed(v) then fail("index %d: the array is closed", i) end
+  core.together("a[{...}]", {"a", "an index"}, a, v)
+  if v.mask then
+    if #v.dims ~= 1 or v.dims[1] ~= size then
+      fail("index %d: a mask of shape {%d} expected, got %s", i, size,
+        shape_text(v.dims))
+    end
+    return v:nonzero()
+  end
+  if not types[v.kind] or types[v.kind].real then
+    fail("index %d: integers expected, got %s", i, v.kind)
+  end
+  if v.size > 0 then
+    local outside = v:eq(0) | v:gt(size)
+    if types[v.kind].signed then outside = outside | v:lt(-size) end
+    if outside:any():item() ~= 0 then
+      local place = outside:reshape {-1}:nonzero()[1]
+      fail("index %d: element %d: %s is outside 1..%d", i, place,
+        C.core.integer_text(v:reshape {-1}[place], v.kind == "ulong"), size)
+    end
+  end
+  v = v:to "long"
+  return v:lt(0):where(v + (size + 1), v)
+end
+
+-- Returns the elements of a view at arrays of indices, which replace their
+-- dimensions and stand, as one block, at dimension `there`.
+local function take_lists(part, lists, there)
+  local order, shape, listed = {}, {}, {}
+  for _, l in ipairs(lists) do listed[l.dim] = true end
+  for e = 1, #part.dims do
+    if not listed[e] then order[#order + 1] = e end
+  end
+  for place, e in ipairs(order) do
+    shape[place < there and place or place + 1] = part.dims[e]
+  end
+  local index, size
+  for n, l in ipairs(lists) do
+    table.insert(order, there + n - 1, l.dim)
+    local s = part.dims[l.dim]
+    if not index then
+      index, size = l.index, s
+    else
+      core.broadcast("a[{...}]", index.dims, l.index.dims)
+      index, size = (index - 1) * s + l.index, size * s
+    end
+  end
+  shape[there] = size
+  return part:permute(order):reshape(shape):take(index, there)
+end
+
+-- Writes v to the elements that take_lists returns; the last value wins.
+local function put_lists(part, lists, there, v)
+  local what = "a[{...}] = v"
+  local all = core.spaced(new("long", {part.size}, nil, part.home), 1,
+    part.size):reshape(part.dims)
+  local targets = take_lists(all, lists, there)
+  local values = core.set(new(part.kind, {unpack(targets.dims)}, part.mask,
+    part.home), v, what)
+  if values.size == 0 then return end
+  core.check_places(part, what)
+  core.set(part, part:reshape {part.size}:scatter(
+    targets:reshape {targets.size}, values:reshape {values.size})
+    :reshape(part.dims), what)
+end
+
 -- --- by masks ----------------------------------------------------------------
 
 local function count_chosen(i, counts, mask, n, length)
@@ -272,16 +427,34 @@ local function keep_chosen(i, starts, mask, n, length, out, from)
   end
 end
 
--- a[m]: the elements for which a mask is 1, in order.
+-- Returns a mask that broadcasts to a, from a mask of its first dimensions; nil
+-- if the shapes differ.
+local function mask_for(a, m)
+  local rank = #m.dims
+  if rank > #a.dims or rank == 0 and #a.dims > 0 then return nil end
+  local shape = {}
+  for d = 1, #a.dims do
+    if d <= rank and m.dims[d] ~= a.dims[d] then return nil end
+    shape[d] = m.dims[d] or 1
+  end
+  return rank == #a.dims and m or m:reshape(shape)
+end
+
+-- a[m]: the elements for which a mask is 1, in order; the rows, if the mask has
+-- fewer dimensions.
 local function compact(a, m)
   if not m.mask then
     fail("a[m]: a mask expected, got %s; a:take(i) takes indices", m.kind)
   end
-  if shape_text(m.dims) ~= shape_text(a.dims) then
+  if not mask_for(a, m) then
     fail("a[m]: a mask of shape %s expected, got %s", shape_text(a.dims),
       shape_text(m.dims))
   end
   core.together("a[m]", {"a", "m"}, a, m)
+  if #m.dims < #a.dims then
+    return a:reshape {m.size, unpack(a.dims, #m.dims + 1)}:take(
+      m:reshape {m.size}:nonzero(), 1)
+  end
   if a.size == 0 then return new(a.kind, {0}, a.mask, a.home) end
   local count, range, starts, mask, n, length = chosen(m)
   local into = new(a.kind, {count}, a.mask, a.home)
@@ -327,4 +500,6 @@ define("nonzero", function(a)
 end)
 
 core.bits, core.program, core.items, core.cut = bits, program, items, cut
-core.compact = compact
+core.compact, core.mask_for = compact, mask_for
+core.checked_indices, core.take_lists, core.put_lists, core.add_at =
+  checked_indices, take_lists, put_lists, add_at

@@ -458,25 +458,83 @@ local function mark_new(i, mask, sorted)
   mask[i] = is_new
 end
 
--- unique(a [, options]) -> the distinct elements, sorted; with counts = true
--- also the number of times that each occurs.
+-- unique(a [, options]) -> the distinct elements, sorted; then those of these
+-- that the options name: the number of times that each occurs, the index in the
+-- result of each element of a, the index of each one's first occurrence.
 define("unique", function(a, o)
   check(a, 1, "a", "unique")
-  o = core.options(o, {"counts"}, "unique", 2)
+  o = core.options(o, {"counts", "inverse", "index"}, "unique", 2)
   local count = check_flag(o, "counts", "unique", 2)
-  local sorted = sorted_rows(core.contiguous(a):reshape {a.size})
+  local inverse = check_flag(o, "inverse", "unique", 2)
+  local index = check_flag(o, "index", "unique", 2)
+  local list, more = core.contiguous(a):reshape {a.size}, {}
+  local order, sorted
+  if inverse or index then
+    order = sorted_rows(list, nil, nil, true)
+    sorted = list:take(order)
+  else
+    sorted = sorted_rows(list)
+  end
   if a.size == 0 then
-    if count then return sorted, new("long", {0}, nil, a.home) end
-    return sorted
+    local function none(shape) return new("long", shape, nil, a.home) end
+    if count then more[1] = none {0} end
+    if inverse then more[#more + 1] = none {unpack(a.dims)} end
+    if index then more[#more + 1] = none {0} end
+    return sorted, unpack(more)
   end
   local marks = new("uchar", sorted.dims, true, a.home)
   program(mark_new, "unique")(a.size, marks.buffer, sorted.buffer)
   local values = core.compact(sorted, marks)
-  if not count then return values end
+  if not (count or order) then return values end
   local first = marks:nonzero()
-  local behind = core.filled(new("long", {1}, nil, a.home), a.size + 1)
-  return values, A.cat {first[{ {2, -1} }], behind} - first
+  if count then
+    local behind = core.filled(new("long", {1}, nil, a.home), a.size + 1)
+    more[1] = A.cat {first[{ {2, -1} }], behind} - first
+  end
+  if inverse then
+    more[#more + 1] = order:scatter(order, marks:cumsum()):reshape(a.dims)
+  end
+  if index then more[#more + 1] = order:take(first) end
+  return values, unpack(more)
 end)
+
+-- Functions that put the k-th element of a sorted row at its place: the rows
+-- are sorted.
+for name, sorter in next, {partition = "sort", argpartition = "argsort"} do
+  define(name, function(a, k, o)
+    check(a, 1, "a", name)
+    o = core.options(o, {"dim"}, name, 3)
+    local d = last_or(a, o.dim, name, "argument 3 (options): dim")
+    local n = a.dims[d]
+    local what = "an index of 1 to " .. n
+    if core.check_integer(k, name, "argument 2 (k)", what, -n, n) == 0 then
+      fail("%s: argument 2 (k): %s expected, got 0", name, what)
+    end
+    return a[sorter](a, {dim = d})
+  end)
+end
+
+-- A.lexsort(list [, options]): the indices that sort by the last array of a
+-- list, equal elements by the array before it, and so on.
+function A.lexsort(list, o)
+  local first, keys = core.first_of(list, "lexsort")
+  o = core.options(o, {"dim"}, "lexsort", 2)
+  local d = last_or(first, o.dim, "lexsort", "argument 2 (options): dim")
+  for i, key in ipairs(keys) do
+    if not types[key.kind] then
+      fail("lexsort: argument 1 (list): element %d: %s has no order", i,
+        key.kind)
+    elseif table.concat(key.dims, ", ") ~= table.concat(first.dims, ", ") then
+      fail("lexsort: argument 1 (list): element %d: shape %s expected, got %s",
+        i, core.shape_text(first.dims), core.shape_text(key.dims))
+    end
+  end
+  local order = first:argsort {dim = d}
+  for i = 2, #keys do
+    order = order:gather(keys[i]:gather(order, d):argsort {dim = d}, d)
+  end
+  return order
+end
 
 local function less_integer(x, y) return x < y end
 local function less_real(x, y) return x < y or y ~= y and x == x end
@@ -688,13 +746,11 @@ local function edge_type(a, bins, low, high)
   fail("histogram: %d bins between %s and %s are too narrow", bins, low, high)
 end
 
--- histogram(a, bins [, options]) -> counts, edges: bins of equal width between
--- low and high; the last bin includes its upper edge.
-define("histogram", function(a, bins, o)
-  check(a, 1, "a", "histogram")
+-- Counts elements in bins of equal width between low and high; the last bin
+-- includes its upper edge.
+local function count_equal(a, bins, o)
   bins = core.check_integer(bins, "histogram", "argument 2 (bins)",
     "an integer of 1 to 2147483647", 1, (1 << 31) - 1)
-  o = core.options(o, {"low", "high"}, "histogram", 3)
   for _, name in ipairs {"low", "high"} do
     local v = o[name]
     if v ~= nil and (type(v) ~= "number" or not finite(v)) then
@@ -751,7 +807,9 @@ define("histogram", function(a, bins, o)
   program(add_pieces, "histogram_sum")(bins, counts.buffer, private, pieces,
     bins)
   return counts, edges
-end)
+end
+
+core.common_type, core.count_equal = common_type, count_equal
 
 -- --- filter ------------------------------------------------------------------
 

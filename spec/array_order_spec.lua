@@ -311,7 +311,7 @@ describe("lze.array", function()
     assert.same({0}, none.shape)
     assert.same({0}, often.shape)
     assert.equal("unique: argument 2 (options): unknown option count; there " ..
-      "are counts",
+      "are counts, inverse, index",
       said(x.unique, x, {count = true}))
   end)
 

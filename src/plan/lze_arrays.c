@@ -58,6 +58,9 @@ static const unsigned char array_show_text[] = {
 static const unsigned char array_signal_text[] = {
 #include "lua/array_signal.h"
 };
+static const unsigned char array_search_text[] = {
+#include "lua/array_search.h"
+};
 
 /* The other files, by purpose. */
 static const lze_Script parts[] = {
@@ -73,6 +76,7 @@ static const lze_Script parts[] = {
     {"lze array_random.lua", array_random_text, sizeof array_random_text, NULL},
     {"lze array_show.lua", array_show_text, sizeof array_show_text, NULL},
     {"lze array_signal.lua", array_signal_text, sizeof array_signal_text, NULL},
+    {"lze array_search.lua", array_search_text, sizeof array_search_text, NULL},
     {NULL, NULL, 0, NULL}};
 
 /* part(name, C) -> the result of lua/NAME.lua, called with C */
