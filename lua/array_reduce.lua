@@ -280,15 +280,25 @@ local function fold(op, x, outer, n, inner, into, kind, centres)
   reduce_chunks(op, x, outer, n, inner, into, count, centres)
 end
 
--- Returns the extent of a reduction: the sizes before, of and after the
--- dimension, and the shape of the result.  Its options are argument `place`, by
--- default 2.
-local function extent(a, o, name, place, where)
-  o = options(o, {"dim", "keep"}, name, place or 2)
+-- Checks the options of a reduction, argument `place`, against known names.
+local function check_options(o, name, place, known)
+  o = options(o, known or {"dim", "keep"}, name, place)
   if o.keep ~= nil and type(o.keep) ~= "boolean" then
     fail("%s: argument %d (options): keep: boolean expected, got %s", name,
-      place or 2, C.describe(o.keep))
+      place, C.describe(o.keep))
   end
+  return o
+end
+
+-- Returns the extent of a reduction: the sizes before, of and after the
+-- dimension, and the shape of the result.  Its options are argument `place`, by
+-- default 2; `known` are their names.  Without `place`, a number is a
+-- dimension.
+local function extent(a, o, name, place, where, known)
+  if type(o) == "number" and not place then
+    o, where = {dim = o}, "argument 2 (dim)"
+  end
+  o = check_options(o, name, place or 2, known)
   if o.dim == nil then
     local shape = {}
     if o.keep then for d = 1, #a.dims do shape[d] = 1 end end
@@ -303,6 +313,66 @@ local function extent(a, o, name, place, where)
     elseif o.keep then shape[#shape + 1] = 1 end
   end
   return outer, a.dims[dim], inner, shape
+end
+
+-- Returns the set of dimensions that a list names.
+local function chosen_of(a, list, name)
+  local chosen, where = {}, "argument 2 (options): dim"
+  for key in next, list do
+    if mathtype(key) ~= "integer" then
+      fail("%s: %s: a list of dimensions expected, got a field %s", name, where,
+        C.describe(key))
+    end
+  end
+  for _, v in ipairs(list) do
+    local d = core.dimension(#a.dims, v, name, where)
+    if chosen[d] then
+      fail("%s: %s: dimension %d is named twice", name, where, d)
+    end
+    chosen[d] = true
+  end
+  return chosen
+end
+
+-- Returns the extent of a reduction over one dimension or a list of them, and
+-- the array to reduce: a permuted view if other dimensions lie between them.
+local function extent_of_several(a, o, name, known)
+  if type(o) ~= "table" or type(o.dim) ~= "table" or core.is(o.dim) then
+    local outer, n, inner, shape = extent(a, o, name, nil, nil, known)
+    return outer, n, inner, shape, a
+  end
+  local chosen = chosen_of(a, o.dim, name)
+  check_options(o, name, 2, known)
+  local outer, n, inner, shape = 1, 1, 1, {}
+  local order, last, runs = {}, {}, 0
+  for d, s in ipairs(a.dims) do
+    if chosen[d] then
+      n, last[#last + 1] = n * s, d
+      if not chosen[d - 1] then runs = runs + 1 end
+      if o.keep then shape[#shape + 1] = 1 end
+    else
+      if runs == 0 then outer = outer * s else inner = inner * s end
+      order[#order + 1], shape[#shape + 1] = d, s
+    end
+  end
+  if runs > 1 then
+    a = a:permute(unpack(table.move(last, 1, #last, #order + 1, order)))
+    outer, inner = outer * inner, 1
+  end
+  return outer, n, inner, shape, a
+end
+
+-- Returns the checked options of a reduction as a table; errors name `name`.
+-- If it must choose an element, there must be some.
+function core.reduction_options(a, o, name, chooses)
+  local _, n, _, shape = extent_of_several(a, o, name)
+  local size = 1
+  for _, s in ipairs(shape) do size = size * s end
+  if chooses and n == 0 and size > 0 then
+    fail("%s: argument 1 (a): shape %s has no elements to choose from", name,
+      shape_text(a.dims))
+  end
+  return type(o) == "number" and {dim = o} or o or {}
 end
 
 -- Returns the result of no elements, if it is defined.
@@ -357,7 +427,8 @@ end
 -- result, `by` the function that reduces its elements into a buffer.
 local function reduce_by(by, op, a, o, result, mask, how)
   core.needs_double(op.name, a.kind, a)
-  local outer, n, inner, shape = extent(a, o, op.name)
+  local outer, n, inner, shape
+  outer, n, inner, shape, a = extent_of_several(a, o, op.name, op.options)
   local into = new(result, shape, mask, a.home)
   if n == 0 or into.size == 0 then
     return nothing(into, op.empty, op.name, a)
@@ -374,11 +445,18 @@ local sum = {name = "sum", map = "X", merge = "A + B", none = "0", finish = "V",
   empty = 0}
 local prod = like(sum, {name = "prod", merge = "A * B", none = "1", empty = 1})
 
-for _, op in ipairs {sum, prod} do
+for _, plain in ipairs {sum, prod} do
+  local op = like(plain, {options = {"dim", "keep", "type"}})
   middle_types[op.name] = wide
   define(op.name, function(a, o)
     check(a, 1, "a", op.name)
-    return reduce(op, a, o, types[a.kind].real and a.kind or wide(a.kind))
+    local kind = types[a.kind].real and a.kind or wide(a.kind)
+    if type(o) == "table" and o.type ~= nil then
+      kind = core.type_of(o.type, op.name, "argument 2 (options): type")
+      core.needs_double(op.name, kind, a)
+      a = a:to(kind)
+    end
+    return reduce(op, a, o, kind)
   end)
 end
 
@@ -481,12 +559,27 @@ local function fold_squares(op, x, outer, n, inner, into, kind)
   fold(op, x, outer, n, inner, into, kind, centres)
 end
 
-for name, finish in next, {var = "V / count", std = "math.sqrt(V / count)"} do
+-- Returns the text of the divisor of a variance.
+local function divisor_of(o, name)
+  local c
+  if type(o) == "table" then c = o.correction end
+  if c == nil or c == 0 then return "count" end
+  if type(c) ~= "number" or c ~= c or c - c ~= 0 then
+    fail("%s: argument 2 (options): correction: a finite number expected, "
+      .. "got %s", name, type(c) == "number" and c or C.describe(c))
+  end
+  c = core.whole(c)
+  return format(mathtype(c) == "integer" and "math.max(count - %d, 0)" or
+    "math.max(count - %.17g, 0.0)", c)
+end
+
+for name, finish in next, {var = "V / N", std = "math.sqrt(V / N)"} do
   middle_types[name] = function(kind) return wide(real(kind)) end
   define(name, function(a, o)
     check(a, 1, "a", name)
     return reduce_by(fold_squares, like(sum, {name = name, kind = a.kind,
-      finish = finish, empty = nan}), a, o, real(a.kind))
+      finish = fill_in(finish, {N = divisor_of(o, name)}), empty = nan,
+      options = {"dim", "keep", "correction"}}), a, o, real(a.kind))
   end)
 end
 
@@ -759,23 +852,33 @@ end
 
 local function scan_of(name, op, a, o, result, kind, mask)
   local where
+  local known = op.options or {"dim"}
   if type(o) == "number" then o, where = {dim = o}, "argument 2 (dim)" end
-  o = options(o, {"dim"}, name, 2)
+  o = options(o, known, name, 2)
+  local initial = o.include_initial
+  if initial ~= nil and type(initial) ~= "boolean" then
+    fail("%s: argument 2 (options): include_initial: boolean expected, got %s",
+      name, C.describe(initial))
+  end
   core.needs_double(name, a.kind, a)
   local outer, n, inner, shape = 1, a.size, 1, {a.size}
   if o.dim ~= nil then
-    outer, n, inner = extent(a, o, name, 2, where)
+    outer, n, inner = extent(a, o, name, 2, where, known)
     shape = {unpack(a.dims)}
   end
   local into = new(result, shape, mask, a.home)
   if into.size > 0 then
     scan(op, ready(a), outer, n, inner, into.flat, kind)
   end
-  return into
+  if not initial then return into end
+  local d = o.dim and core.dimension(#shape, o.dim, name, where) or 1
+  local first = {unpack(shape)}
+  first[d] = 1
+  return A.cat({new(result, first, mask, a.home):fill(op.empty), into}, d)
 end
 
 for name, op in next, {cumsum = sum, cumprod = prod} do
-  op = like(op, {name = name})
+  op = like(op, {name = name, options = {"dim", "include_initial"}})
   define(name, function(a, o)
     check(a, 1, "a", name)
     local kind = wide(a.kind)
