@@ -1926,6 +1926,7 @@ C.part("array_show", core)
 C.part("array_index", core)
 C.part("array_order", core)
 C.part("array_signal", core)
+C.part("array_shape", core)
 C.part("array_statistics", core)
 C.part("array_search", core)
 

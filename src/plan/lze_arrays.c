@@ -61,6 +61,9 @@ static const unsigned char array_signal_text[] = {
 static const unsigned char array_search_text[] = {
 #include "lua/array_search.h"
 };
+static const unsigned char array_shape_text[] = {
+#include "lua/array_shape.h"
+};
 static const unsigned char array_statistics_text[] = {
 #include "lua/array_statistics.h"
 };
@@ -80,6 +83,7 @@ static const lze_Script parts[] = {
     {"lze array_show.lua", array_show_text, sizeof array_show_text, NULL},
     {"lze array_signal.lua", array_signal_text, sizeof array_signal_text, NULL},
     {"lze array_search.lua", array_search_text, sizeof array_search_text, NULL},
+    {"lze array_shape.lua", array_shape_text, sizeof array_shape_text, NULL},
     {"lze array_statistics.lua", array_statistics_text,
      sizeof array_statistics_text, NULL},
     {NULL, NULL, 0, NULL}};
