@@ -564,7 +564,7 @@ define("allclose", function(a, b, o)
     local v = o[name]
     if v ~= nil and not (type(v) == "number" and v >= 0) then
       fail("allclose: argument 3 (options): %s: a number from 0 on expected, "
-        .. "got %s", name, C.describe(v))
+        .. "got %s", name, type(v) == "number" and v or C.describe(v))
     end
     limits[name] = (v or limits[name]) + 0.0
   end
