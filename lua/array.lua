@@ -1930,12 +1930,37 @@ C.part("array_shape", core)
 C.part("array_statistics", core)
 C.part("array_search", core)
 
+-- Functions that take sizes in one table, and the beginning of their calls.
+local sized = {zeros = "A.", ones = "A.", rand = "A.", randn = "A.",
+  reshape = "a:", view = "a:", expand = "a:", tile = "a:"}
+
+-- Refuses sizes that are separate arguments, as in NumPy.
+local function check_sizes(name, ...)
+  local list = {select(sized[name] == "a:" and 2 or 1, ...)}
+  for _, v in ipairs(list) do
+    if type(v) ~= "number" then return end
+  end
+  if #list > 1 then
+    fail("%s: sizes are one table: %s%s {%s}", name, sized[name], name,
+      concat(list, ", "))
+  end
+end
+
 -- Wraps a function for scripts: it refuses extra arguments, such as options for
 -- a function without any, which would otherwise be ignored.
 local function public(name, f)
-  local n = C.parameters(f)
-  local function refuse(...) no_more(name, n, select(n + 1, ...)) end
-  return X.public(f, n or -1, refuse)
+  local n, called = C.parameters(f), f
+  local function refuse(...)
+    if sized[name] then check_sizes(name, ...) end
+    no_more(name, n, select(n + 1, ...))
+  end
+  if sized[name] == "A." then
+    called = function(shape, o)
+      if type(o) == "number" then check_sizes(name, shape, o) end
+      return f(shape, o)
+    end
+  end
+  return X.public(called, n or -1, refuse)
 end
 
 local exported, public_methods = {}, {}

@@ -50,7 +50,7 @@ describe("lze.array", function()
     assert.equal("zeros: argument 2 (options): unknown option typ; there " ..
       "are type, device",
       said(A.zeros, {2}, {typ = "int"}))
-    assert.equal("zeros: argument 2 (options): a table expected, got integer 3",
+    assert.equal("zeros: sizes are one table: A.zeros {2, 3}",
       said(A.zeros, 2, 3))
   end)
 
@@ -585,14 +585,22 @@ describe("lze.array", function()
         function() A("float", 6, {2, 3}, {}) end,
       ["save: argument 3 (options): unknown option type; there are none"] =
         function() A.zeros(1):save("a.npy", {type = "int"}) end,
-      ["reshape: argument 3: nothing more expected, got integer 2"] =
+      ["zeros: sizes are one table: A.zeros {2, 3}"] =
+        function() A.zeros(2, 3) end,
+      ["randn: sizes are one table: A.randn {2, 3, 4}"] =
+        function() A.randn(2, 3, 4) end,
+      ["reshape: sizes are one table: a:reshape {6, 2}"] =
         function() A.zeros(6):reshape(6, 2) end,
-      ["view: argument 3: nothing more expected, got integer 2"] =
-        function() A.zeros(6):view(6, 2) end,
-      ["expand: argument 3: nothing more expected, got integer 2"] =
+      ["view: sizes are one table: a:view {6, 2}"] =
+        function() A.view(A.zeros(6), 6, 2) end,
+      ["expand: sizes are one table: a:expand {6, 2}"] =
         function() A.zeros(1):expand(6, 2) end,
-      ["tile: argument 3: nothing more expected, got integer 2"] =
+      ["tile: sizes are one table: a:tile {6, 2}"] =
         function() A.zeros(1):tile(6, 2) end,
+      ["reshape: argument 3: nothing more expected, got integer 2"] =
+        function() A.zeros(6):reshape({6}, 2) end,
+      ["ones: argument 2 (options): a table expected, got integer 2"] =
+        function() A.ones({6}, 2) end,
       ["sqrt: argument 2: nothing more expected, got table"] =
         function() A.zeros(6):sqrt {type = "double"} end,
       ["max: argument 3: nothing more expected, got nil"] =
