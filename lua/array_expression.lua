@@ -150,7 +150,7 @@ local function expm1(x)
   if v == -1.0 then return -1.0 end
   return v * (x / math.log(u))
 end
--- exp(x) / 2, which is a number where exp(x) is too large for one.
+-- exp(x) / 2, finite even if exp(x) is too large.
 local function half_exp(x)
   local e = math.exp(x / 2.0)
   return e / 2.0 * e
@@ -185,7 +185,7 @@ local function round(x)
   local f = x // 1
   local d = x - f
   if d < 0.5 or d ~= d or d == 0.5 and f % 2 == 0 then return f end
-  return -(-f - 1) -- -0.0 where f is -1
+  return -(-f - 1) -- -0.0 if f is -1
 end
 local function negative(x) return x < 0 or x == 0 and 1 / x < 0 end
 local function copysign(x, y)
@@ -200,7 +200,7 @@ local function hypot(x, y)
   local r = b / a
   return a * math.sqrt(1.0 + r * r)
 end
--- log(2 x) for x from 2^28, where x + 1 and x - 1 are as good as x.
+-- log(2 x) for x from 2^28, for which x + 1 and x - 1 are as good as x.
 local function log_twice(x) return math.log(x) + 0.69314718055994531 end
 local function asinh(x)
   if x == 0 then return x * 1.0 end

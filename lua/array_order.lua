@@ -458,9 +458,9 @@ local function mark_new(i, mask, sorted)
   mask[i] = is_new
 end
 
--- unique(a [, options]) -> the distinct elements, sorted; then those of these
--- that the options name: the number of times that each occurs, the index in the
--- result of each element of a, the index of each one's first occurrence.
+-- unique(a [, options]) -> the distinct elements, sorted; then, as the options
+-- say: the number of times that each occurs, the index in the result of each
+-- element of a, the index of each one's first occurrence.
 define("unique", function(a, o)
   check(a, 1, "a", "unique")
   o = core.options(o, {"counts", "inverse", "index"}, "unique", 2)

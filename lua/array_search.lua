@@ -1,5 +1,5 @@
--- array_search.lua - arrays: where values are, how often they occur, and values
--- between them.
+-- array_search.lua - arrays: the places of values, how often they occur, and
+-- values between them.
 -- SPDX-License-Identifier: MIT
 
 local core = ...

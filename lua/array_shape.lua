@@ -41,7 +41,7 @@ local function given(list)
   return list
 end
 
--- Returns an array's real elements; those of integers as long, so that sums and
+-- Returns an array of reals, or of integers as long, so that sums and
 -- differences of them are exact.
 local function exact(a) return types[a.kind].real and a or a:to "long" end
 
@@ -416,8 +416,8 @@ local function shifted(a, d, n)
   return narrow(a, d, n + 1, size, 1), narrow(a, d, 1, size - n, 1)
 end
 
--- diff(a [, options]): differences of neighbours, n times; of masks, the places
--- where they differ.
+-- diff(a [, options]): differences of neighbours, n times; of masks, the mask
+-- of neighbours that differ.
 define("diff", function(a, o)
   check_numbers(a, 1, "a", "diff")
   o = options(o, {"n", "dim"}, "diff", 2)
@@ -460,8 +460,8 @@ local function points(a, x, d, fname)
   return x:reshape(shape)
 end
 
--- Returns the slopes of a along dimension d: those of the parabola through each
--- point and its neighbours, at the ends those of the lines.
+-- Returns the slopes of a along dimension d: at each point the slope of the
+-- parabola through it and its neighbours, at the ends the slope of the line.
 local function slopes(a, x, d)
   local n = a.dims[d]
   if n < 2 then

@@ -7,7 +7,7 @@ local fail, types = core.fail, core.types
 
 local check = core.check_numbers
 
--- Returns real elements: those of an integer array as float.
+-- Returns an array of reals; integers become float.
 local function real(a)
   return types[a.kind].real and a or a:to "float"
 end

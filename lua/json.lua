@@ -1,4 +1,4 @@
--- json.lua - text for programs: JSON, whatever the locale.
+-- json.lua - text for programs: JSON, in any locale.
 -- SPDX-License-Identifier: MIT
 
 local concat, find, format, gsub, match, sub = table.concat, string.find,
