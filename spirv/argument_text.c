@@ -2,7 +2,7 @@
  * argument_text.c - copies kernel arguments' types from LLVM's text to SPIR-V.
  * SPDX-License-Identifier: MIT
  *
- * A kernel is a line of that text, and so is each list it refers to:
+ * In that text a kernel is one line, and each list it refers to is another:
  *
  *   define spir_kernel void @f(...) #0 !kernel_arg_base_type !6 {
  *   !6 = !{!"float*", !"uint __attribute__((ext_vector_type(4)))"}
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A list, "!6 = !{...": its number and the text after it. */
+/* A list, "!6 = !{...": its number and its items. */
 typedef struct list {
   unsigned long number;
   const char *items;
@@ -100,9 +100,9 @@ static char *shorten_vector(char *type) {
   return type + strlen(type);
 }
 
-/* Writes every item, each followed by a comma, to `out`, at the end of a text,
-   as llvm-spirv does. Returns false if these are not strings, or the list is
-   empty. */
+/* Writes every item, followed by a comma, to `out`, the end of a text, as
+   llvm-spirv does. Returns false if an item is not a string or the list is
+   malformed. */
 static bool copy_items(const char *p, char *out) {
   while (*p != '}') {
     char *start = out;
@@ -117,8 +117,8 @@ static bool copy_items(const char *p, char *out) {
   return true;
 }
 
-/* Writes the strings of the kernel that `line` defines. Returns false without
-   memory. */
+/* Writes the strings of the kernel that `line` defines. Returns false when
+   memory runs out. */
 static bool kernel_write(const char *line, const lists *l, spirv_writer *w) {
   static const struct {
     const char *refers, *prefix;
@@ -138,7 +138,7 @@ static bool kernel_write(const char *line, const lists *l, spirv_writer *w) {
     const list *found = bsearch(&wanted, l->at, l->count, sizeof *l->at,
                                 compare_lists);
     if (found == NULL || *found->items == '}') continue;
-    /* In each item a comma replaces the quotes. */
+    /* A comma replaces the quotes of each item. */
     char *text = malloc(strlen(prefix) + length + 2 +
                         (size_t)(line_end(found->items) - found->items));
     if (text == NULL) return false;

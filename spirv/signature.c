@@ -21,8 +21,8 @@ typedef struct stub {
   const char *at;            /* the rest of the text */
   char token[NAME_SIZE];     /* the next word or character, "" at the end */
   spirv_writer w;
-  uint32_t nothing, ids, local_id; /* void, the type of ids, the place of the
-                                      local id */
+  uint32_t nothing, ids, local_id; /* void, the type of ids, the variable of
+                                      the local id */
   tool_text seen;            /* the kernels' names, in quotes */
   char *message;
   size_t cap;
@@ -66,7 +66,7 @@ static bool is(const stub *s, const char *token)
   return strcmp(s->token, token) == 0;
 }
 
-/* Compares the token with the word, with or without OpenCL C's two
+/* Returns true if the token is the keyword, with or without OpenCL C's two
    underscores. */
 static bool is_keyword(const stub *s, const char *word)
 {
@@ -101,8 +101,8 @@ static uint32_t pointer_type(stub *s, uint32_t storage, uint32_t element)
                      (uint32_t[]){storage, element});
 }
 
-/* Returns the type of elements with that name, "uchar" or "float4", or 0 if
-   unknown. Only the strings contain the sign. */
+/* Returns the element type for a name, "uchar" or "float4", or 0 if unknown.
+   The type has no sign; only the strings do. */
 static uint32_t element_type(stub *s, const char *name)
 {
   static const struct {
@@ -145,7 +145,7 @@ static uint32_t struct_type(stub *s, uint32_t bytes)
   return writer_once(&s->w, SpvOpTypeStruct, 0, 1, &array);
 }
 
-/* Returns the type of images or samplers with that name, or 0 if unknown. */
+/* Returns the image or sampler type for a name, or 0 if unknown. */
 static uint32_t opaque_type(stub *s, const char *name, uint32_t access)
 {
   static const struct {
@@ -179,7 +179,7 @@ typedef struct declaration {
   tool_text types, qualifiers;
 } declaration;
 
-/* Reads a number from 1 on, and the token after it. */
+/* Reads a number of at least 1, and the token after it. */
 static bool number(stub *s, const char *what, uint32_t *n, const char *behind)
 {
   char *end;
@@ -248,7 +248,7 @@ static bool parameter(stub *s, declaration *d)
   if (d->parameters == MOST_PARAMETERS)
     return wrong(s, "kernel %s: more than %d parameters", d->name,
                  MOST_PARAMETERS);
-  if (element == 0) element = integer_type(s, 8); /* the string has the type */
+  if (element == 0) element = integer_type(s, 8); /* the string has its name */
   if (storage == none) storage = SpvStorageClassCrossWorkgroup;
   if (storage == SpvStorageClassUniformConstant) is_const = true;
   uint32_t id = writer_id(&s->w), p = d->parameters++;
@@ -310,7 +310,7 @@ static bool declaration_read(stub *s, declaration *d)
   next(s);
   if (!expect(s, "(")) return false;
   const char *before = s->at;
-  if (is(s, "void")) { /* (void), or a pointer to it */
+  if (is(s, "void")) { /* (void), or a pointer to void */
     next(s);
     if (!is(s, ")")) {
       s->at = before;

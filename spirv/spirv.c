@@ -1,5 +1,5 @@
 /*
- * spirv.c - one reader of SPIR-V for lze and for its driver.
+ * spirv.c - the SPIR-V reader of lze and its driver.
  * SPDX-License-Identifier: MIT
  */
 #include "spirv_reader.h"
@@ -18,7 +18,7 @@ size_t spirv_without_debug(uint32_t *words, size_t count)
     size_t n = words[at] >> 16, left = count - at;
     const uint32_t opcode = words[at] & 0xffff;
     if (n == 0 || n > left)
-      n = left; /* not decodable, which its reader will say */
+      n = left; /* not decodable; the reader reports that */
     const bool import = opcode == SpvOpExtInstImport &&
                         n == 2 + sizeof name / 4 &&
                         memcmp(words + at + 2, name, sizeof name) == 0;
@@ -116,8 +116,8 @@ const spirv_kernel *spirv_find(const spirv_module *m, const char *name)
   return NULL;
 }
 
-/* Returns the strictest environment of SPIRV-Tools for OpenCL and a version:
-   OpenCL 2.2 up to 1.2; it has no OpenCL for newer versions. */
+/* Returns SPIRV-Tools' strictest environment for OpenCL and a SPIR-V version:
+   OpenCL 2.2 up to version 1.2. Newer versions have no OpenCL environment. */
 static spv_target_env environment_of(uint32_t version)
 {
   switch (version >> 8) {
@@ -140,8 +140,8 @@ const char *spirv_too_nested(const uint32_t *words, size_t count)
 {
   enum { MOST_WAYS = 1 << 20, MOST_IDS = 1 << 22 };
   size_t ids = count < 5 ? 0 : words[3] < MOST_IDS ? words[3] : MOST_IDS;
-  uint32_t *ways = calloc(ids + 1, sizeof *ways); /* number of ways to members,
-                                                     below an id */
+  uint32_t *ways = calloc(ids + 1, sizeof *ways); /* by id: number of paths to
+                                                     members below it */
   bool many = false;
   if (ways == NULL)
     return "out of memory";

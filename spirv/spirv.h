@@ -1,13 +1,13 @@
 /*
- * spirv.h - one reader of SPIR-V for lze and for its driver.
+ * spirv.h - the SPIR-V reader of lze and its driver.
  * SPDX-License-Identifier: MIT
  *
  * Describes an OpenCL flavoured SPIR-V module: its kernels, their arguments,
- * and what they use through the whole call graph. It uses neither Lua nor
- * OpenCL. SPIRV-Tools (spvBinaryParse) decodes modules, and refuses malformed
+ * and everything they use through the whole call graph. It uses neither Lua nor
+ * OpenCL. SPIRV-Tools (spvBinaryParse) decodes modules and refuses malformed
  * ones. Everything returned belongs to the spirv_module and lives until
- * spirv_free. The reader keeps no state between calls and may be used by any
- * number of threads, each on its own module.
+ * spirv_free. The reader has no state between calls, so any number of threads
+ * may use it, each on its own module.
  */
 #ifndef LZE_SPIRV_H
 #define LZE_SPIRV_H
@@ -27,9 +27,9 @@ typedef enum spirv_space {
 
 /* How an argument is passed to a kernel. */
 typedef enum spirv_class {
-  SPIRV_ARG_VALUE,   /* its bytes: scalar, vector or struct (byval too) */
+  SPIRV_ARG_VALUE,   /* scalar, vector or struct (also byval) */
   SPIRV_ARG_POINTER, /* an address of global, constant or generic memory */
-  SPIRV_ARG_LOCAL,   /* a count of bytes of local memory */
+  SPIRV_ARG_LOCAL,   /* a size of local memory, in bytes */
   SPIRV_ARG_IMAGE,
   SPIRV_ARG_SAMPLER,
   SPIRV_ARG_OTHER    /* pipes, queues, events: these cannot be set */
@@ -76,11 +76,11 @@ typedef struct spirv_image {
   bool is_array, is_depth, is_multisampled;
 } spirv_image;
 
-/* Each work-item accesses the bytes below `bytes` plus `by` times its global
-   ids, for any values of the other arguments. */
+/* Each work-item reaches at least `bytes` plus `by` times its global ids, in
+   bytes, for any values of the other arguments. */
 typedef struct spirv_extent {
   bool proved;
-  bool narrow;             /* only if the result is well below 2^31 */
+  bool narrow;             /* valid only if the result is well below 2^31 */
   int64_t bytes, by[3];
 } spirv_extent;
 
@@ -94,18 +94,19 @@ typedef struct spirv_arg {
   bool is_const;           /* const in the source, NonWritable or constant */
   bool is_volatile, is_restrict;
   bool is_capture;         /* of a kernel from a Lua function: a capture */
-  uint32_t size_of;        /* of the same: the size of this argument, from 1,
-                              along `dimension`, from 1, of `rank`; 0 for
-                              others */
+  uint32_t size_of;        /* of a kernel from a Lua function: the number of the
+                              argument whose size this is along `dimension`,
+                              out of `rank`; both from 1; 0 if not a size */
   uint32_t dimension, rank;
   spirv_extent reach;      /* of POINTER */
   spirv_access access;     /* of POINTER: followed through loads, stores,
-                              atomics, calls and Function variables; const if
-                              that is inconclusive. Of IMAGE: its qualifier */
+                              atomics, calls and Function variables; from
+                              const if that is inconclusive. Of IMAGE: its
+                              qualifier */
   spirv_image image;       /* of IMAGE */
 } spirv_arg;
 
-/* Built-in variables a kernel reads, as bits of spirv_kernel.builtins. */
+/* Built-in variables that a kernel reads, as bits of spirv_kernel.builtins. */
 enum {
   SPIRV_BUILTIN_GLOBAL_ID = 1 << 0,
   SPIRV_BUILTIN_GLOBAL_SIZE = 1 << 1,
@@ -122,7 +123,7 @@ enum {
   SPIRV_BUILTIN_OTHER = 1 << 12
 };
 
-/* Other things a kernel does, as bits of spirv_kernel.features. */
+/* Other properties of a kernel, as bits of spirv_kernel.features. */
 enum {
   SPIRV_USES_BARRIER = 1 << 0,     /* control barriers of a group */
   SPIRV_USES_LOCAL = 1 << 1,       /* Workgroup variables or arguments */
@@ -134,51 +135,51 @@ enum {
                                        that every built-in is used */
   SPIRV_HAS_LOOPS = 1 << 7,
   SPIRV_HAS_LONG_MATHS = 1 << 8,   /* exp, sin, pow ...: many steps each */
-  SPIRV_SWEEPS_LOCAL = 1 << 9,     /* fills local memory in loops: work of the
-                                      group at any size */
+  SPIRV_SWEEPS_LOCAL = 1 << 9,     /* fills local memory in loops: the same work
+                                      for a group of any size */
   SPIRV_HAS_LONG_LOOPS = 1 << 10,  /* more than a few rounds, or an unknown
-                                      number. A good guess */
-  SPIRV_READS_ID_IN_PARTS = 1 << 11 /* the global id, by other means than a
-                                      load of all of it */
+                                      number; an estimate */
+  SPIRV_READS_ID_IN_PARTS = 1 << 11 /* reads the global id other than by a load
+                                       of the whole vector */
 };
 
-/* The prefix of entry points of kernels in Lua: without it the name could be
-   one of OpenCL's or C's functions, for example printf. */
+/* The prefix of entry points of kernels in Lua. Without it, a kernel could have
+   the name of an OpenCL or C function, for example printf. */
 #define SPIRV_LUA_ENTRY "lze_kernel_"
 
 typedef struct spirv_kernel {
   const char *name;          /* the entry point's name */
-  const char *label;         /* the name for users: of a kernel in Lua, the
-                                script's */
+  const char *label;         /* the name for users; for a kernel in Lua, its
+                                name in the script */
   uint32_t function;         /* index into spirv_module.functions */
   uint32_t arg_count;
   const spirv_arg *args;
-  /* The lists that args have their source types and qualifiers from,
-     "float,float*,"; NULL if the module has none, or for a second name. */
+  /* The lists of args' source types and qualifiers, "float,float*,"; NULL if
+     absent, or for a function's second name. */
   const char *type_list, *qualifier_list;
-  uint32_t size_count;       /* arguments at the end that are sizes of others */
+  uint32_t size_count;       /* number of trailing arguments that are sizes */
   uint32_t required_group[3];   /* LocalSize; zeros if absent */
   uint32_t group_hint[3];       /* LocalSizeHint; zeros if absent */
   uint32_t required_subgroup;   /* SubgroupSize; 0 if absent */
   uint32_t builtins, features;  /* through the whole call graph */
   size_t local_bytes;           /* static Workgroup variables it reaches */
   size_t private_bytes;         /* a work-item's arrays and structs in the
-                                   functions it reaches, once each */
-  size_t waiting_bytes;         /* other values that may live across a barrier,
-                                   likewise: variables, and what more than one
-                                   block uses */
-  /* Accesses to global memory by neighbours along x, y or z: `beside` counts
-     those within 64 bytes of each other, `apart` those further away or at
-     unknown places. Accesses in loops count more. An access with the same
-     address for both neighbours is in neither. `again` counts accesses in loops
-     through memory that are beside others and in which each work-item visits
-     the places that its neighbour along that dimension has visited. `stores`
-     counts the writes in `beside`, and `spacing` is the greatest distance in
-     bytes between neighbours in `beside`. A good guess, not a proof. */
+                                   functions it reaches, each function once */
+  size_t waiting_bytes;         /* other values in these functions that may live
+                                   across a barrier: variables, and values that
+                                   more than one block uses */
+  /* Accesses to global memory by neighbours along x, y or z. `beside` counts
+     accesses within 64 bytes of each other; `apart` counts accesses further
+     away or at unknown places. Accesses in loops count more. An access at the
+     same address for both neighbours is in neither. `again` counts accesses in
+     loops through memory that are beside others, if each work-item visits the
+     places that its neighbour along that dimension has visited. `stores` counts
+     the writes in `beside`. `spacing` is the greatest distance in bytes between
+     neighbours in `beside`. These are estimates, not proofs. */
   uint32_t beside[3], apart[3], again[3], stores[3], spacing[3];
-  /* The most work-items along x, y and z, and in all, for which its arrays in
-     local memory have a place each; 0 if unknown. A larger group may write past
-     their ends. */
+  /* The most work-items along x, y and z, and in all, that can each have a
+     place in the kernel's arrays in local memory; 0 if unknown. A larger group
+     may write past their ends. */
   uint32_t local_fit[3], local_items;
 } spirv_kernel;
 
@@ -214,7 +215,7 @@ typedef struct spirv_symbol {
   const char *name;
   uint32_t at;               /* its instruction */
   bool imported, exported;   /* otherwise it is internal */
-  bool is_builtin;           /* imported, and part of every OpenCL */
+  bool is_builtin;           /* imported, and in every OpenCL implementation */
 } spirv_symbol;
 
 /* The layout of a type's values in memory; 0 if unknown. */
@@ -240,8 +241,8 @@ typedef struct spirv_module {
   size_t instruction_count;
   const uint32_t *definitions;  /* of ids below bound: 1 + the instruction */
   const spirv_layout *layouts;  /* one for each instruction */
-  const uint8_t *id_uses;    /* a bit for each word: an id as an operand, not a
-                                result or its type */
+  const uint8_t *id_uses;    /* a bit for each word: set for an id that is an
+                                operand, not the result or its type */
   const spirv_symbol *symbols;
   size_t symbol_count;
   const spirv_spec_constant *spec_constants;
@@ -260,10 +261,10 @@ spirv_definition(const spirv_module *m, uint32_t id)
 }
 
 /*
- * Decodes `size` bytes at `bytes`. Returns NULL if they are not an OpenCL
- * module that can be decoded, or memory runs out, and then writes the reason
- * into message (a NUL terminated string of at most `cap` bytes). The bytes are
- * copied and need no alignment; both byte orders are read.
+ * Decodes `size` bytes at `bytes`. Returns NULL if they are not a decodable
+ * OpenCL module or if memory runs out, and writes the reason into message (a
+ * NUL terminated string of at most `cap` bytes). The bytes are copied and need
+ * no alignment. Both byte orders are accepted.
  */
 spirv_module *spirv_parse(const void *bytes, size_t size, char *message,
                           size_t cap);
@@ -273,27 +274,28 @@ void spirv_free(spirv_module *module); /* NULL is allowed */
 /* Returns the kernel with that entry point, or NULL. */
 const spirv_kernel *spirv_find(const spirv_module *module, const char *name);
 
-/* For each kernel, sets the name of a function that it reaches by calls and
-   that neither the module nor every OpenCL defines, or NULL. Returns false when
-   memory runs out. */
+/* Sets, for each kernel, the name of a function that it reaches by calls and
+   that neither the module nor every OpenCL implementation defines, or NULL.
+   Returns false when memory runs out. */
 bool spirv_undefined(const spirv_module *module, const char **names);
 
-/* Returns true if the kernel, or a function that it calls, compares pointers or
-   takes their values, and so may test for null; also if memory runs out. */
+/* Returns true if the kernel, or a function that it reaches by calls, compares
+   pointers or uses their values, so that it may test for null. Also returns
+   true when memory runs out. */
 bool spirv_compares_pointers(const spirv_module *module,
                              const spirv_kernel *kernel);
 
 /* Floating-point operations of one work-item, by precision. An operation on a
-   vector counts once for each lane, fma and mad twice. */
+   vector counts once for each lane; fma and mad count twice. */
 typedef struct spirv_flops {
   uint64_t of_half, of_float, of_double;
-  bool whole;                /* each work-item does exactly these; otherwise at
-                                least */
+  bool whole;                /* the counts are exact for each work-item;
+                                otherwise they are lower bounds */
 } spirv_flops;
 
-/* Counts the operations in the source that each work-item does with any
-   arguments; a compiler may remove some. Walks through the kernel, for some
-   milliseconds at most. Returns false when memory runs out. */
+/* Counts the operations in the source that each work-item does for any
+   arguments; a compiler may remove some of them. Walks through the kernel for
+   some milliseconds at most. Returns false when memory runs out. */
 bool spirv_count_flops(const spirv_module *module, const spirv_kernel *kernel,
                        spirv_flops *flops);
 
@@ -303,28 +305,28 @@ bool spirv_count_flops(const spirv_module *module, const spirv_kernel *kernel,
 uint32_t *spirv_defined(const spirv_module *module, size_t *size);
 
 /*
- * Returns why SPIRV-Tools' validator and optimiser must not read a module, or
- * NULL: newer versions visit the members of a struct once for each way to
- * them, and nested structs can have too many ways. The words are in the
+ * Returns the reason why SPIRV-Tools' validator and optimiser must not read a
+ * module, or NULL. Newer versions visit a struct's members once for each path
+ * to them, and nested structs can have too many paths. The words are in the
  * machine's byte order. The tools report malformed modules themselves.
  */
 const char *spirv_too_nested(const uint32_t *words, size_t count);
 
 /*
- * Remove the debug information of the set SPIRV.debug, which older translators
- * of LLVM write and SPIRV-Tools does not know: the set's import and its
- * instructions, which nothing else uses.  The words are in the order of the
- * machine; returns how many are left.  spirv_parse and spirv_validate do this
- * to their copies.
+ * Removes the import and the instructions of the debug information set
+ * SPIRV.debug; no other instruction uses them. Older LLVM translators write
+ * this set, and SPIRV-Tools does not support it. The words are in the machine's
+ * byte order. Returns the number of remaining words. spirv_parse and
+ * spirv_validate call this on their copies.
  */
 size_t spirv_without_debug(uint32_t *words, size_t count);
 
 /*
- * Validates with SPIRV-Tools: for OpenCL 2.2 up to SPIR-V 1.2, and newer
- * modules by their version alone. Returns true, or false with the validator's
- * first message. Drivers take many modules that it refuses (one in seven of
- * Intel's conformance tests), so a refusal is a reason to warn, not to give
- * up.
+ * Validates a module with SPIRV-Tools: up to SPIR-V 1.2 for OpenCL 2.2, newer
+ * modules for their SPIR-V version alone. Returns true, or false with the
+ * validator's first message. Drivers accept many modules that the validator
+ * refuses (one in seven Intel conformance tests), so a refusal is a reason to
+ * warn, not to give up.
  */
 bool spirv_validate(const void *bytes, size_t size, char *message, size_t cap);
 

@@ -1,14 +1,14 @@
 /*
- * spirv_access.c - what functions do through pointers.
+ * spirv_access.c - the effects of functions through pointers.
  * SPDX-License-Identifier: MIT
  *
- * One function at a time, callees first. Values that may be the same pointer
- * form a class (union-find). Each class has at most one class of the values
- * stored at the place it points to. So a parameter that is kept in a Function
- * variable and loaded again is in the parameter's class, any number of times.
- * Order does not matter, and everything is linear. A pointer that cannot be
- * followed is `unknown`: an access through it counts for every argument of the
- * kernel.
+ * Functions are studied one at a time, callees first. Values that may be the
+ * same pointer form a class (union-find). Each class has at most one class for
+ * the values stored in the memory it points to. So a parameter that is stored
+ * in a Function variable and loaded again, any number of times, stays in the
+ * parameter's class. The order of instructions does not matter, and everything
+ * is linear. A pointer that cannot be followed is `unknown`: an access through
+ * it counts for every argument of the kernel.
  */
 #include "spirv_reader.h"
 
@@ -26,11 +26,11 @@ enum {
 };
 
 typedef struct node {
-  uint32_t parent, content; /* 0: itself, nothing yet */
+  uint32_t parent, content; /* 0: its own root; no content yet */
   uint8_t flags;
 } node;
 
-/* Two nodes have no instruction. */
+/* NODE_MODULE and NODE_RETURN have no instruction. */
 enum { NODE_NONE, NODE_MODULE, NODE_RETURN, NODE_FIRST };
 
 typedef struct flow {
@@ -57,9 +57,9 @@ static void flow_mark(flow *w, uint32_t n, unsigned flags)
     w->nodes[flow_find(w, n)].flags |= (uint8_t)flags;
 }
 
-/* Returns the node of the values stored at the place n points to. Each call is
-   for another word of an instruction, and the table of nodes has room for all
-   words. */
+/* Returns the node of the values stored in the memory that n points to. Each
+   call is for a different word of an instruction, and the table of nodes has
+   room for all words. */
 static uint32_t flow_content(flow *w, uint32_t n)
 {
   if (n == NODE_NONE)
@@ -172,7 +172,7 @@ static void flow_give_up(flow *w, const spirv_instruction *i)
   flow_mark(w, flow_node(w, i->result), NODE_LOST);
 }
 
-/* Records a call's effect on one pointer. */
+/* Records a call's effects on one pointer. */
 static void flow_called(flow *w, const spirv_instruction *i, uint32_t pointer,
                         unsigned does)
 {
@@ -249,7 +249,8 @@ static void flow_ext_inst(flow *w, const spirv_instruction *i)
     access = SPIRV_ACCESS_BOTH;
     break;
   }
-  /* The one pointer against all other operands and results. */
+  /* The pointer's memory exchanges values with all other operands and the
+     result. */
   for (unsigned k = 5; k < i->word_count; k++) {
     if (!is_pointer(r, i->words[k])) {
       flow_unify_ids(w, i->result, i->words[k]);
@@ -413,8 +414,8 @@ static void flow_function(flow *w, uint32_t at)
   for (uint32_t k = more->at; k < more->end; k++)
     flow_instruction(w, k);
 
-  /* Code outside may have stored into memory that it sees. If a caller's memory
-     is only read here, the caller has the origin of the values in it. */
+  /* Code outside may have stored to memory that is visible to it. If a caller's
+     memory is only read here, the caller tracks the origin of its values. */
   const unsigned others = NODE_OUTSIDE | NODE_ESCAPED | NODE_UNKNOWN;
   for (uint32_t k = 1; k < w->used; k++) {
     const node *n = &w->nodes[k];
@@ -451,7 +452,7 @@ static void flow_function(flow *w, uint32_t at)
       continue;
     unsigned sum = flow_sum(w, c);
     uint32_t found = w->nodes[flow_find(w, c)].content;
-    /* If the caller does not have it, it is in `unknown`. */
+    /* `unknown` includes accesses through a pointer of unknown origin. */
     if (found != 0 && !(w->nodes[flow_find(w, found)].flags & NODE_UNKNOWN))
       sum |= flow_sum(w, found) << PARAM_FOUND;
     more->summary[p] = (uint8_t)sum;
@@ -471,7 +472,7 @@ bool spirv_follow_pointers(reader *r)
     if (size > most)
       most = size;
   }
-  /* The stack of functions of the walk, and the next callee of each. */
+  /* The walk's stack of functions, and the next callee of each function. */
   uint32_t *stack = scratch(r, r->function_count, sizeof *stack);
   uint32_t *next = scratch(r, r->function_count, sizeof *next);
   flow w = {.r = r, .nodes = scratch(r, most, sizeof(node))};
@@ -509,8 +510,8 @@ static unsigned worst_of(unsigned sum)
   return sum & PARAM_ESCAPES ? SPIRV_ACCESS_BOTH : sum & NODE_ACCESS;
 }
 
-/* Returns a kernel's accesses through pointers that may point anywhere: the
-   origin of pointers that it loads from memory is unknown. */
+/* Returns a kernel's accesses through pointers that may point anywhere. These
+   include all pointers that it loads from memory, whose origin is unknown. */
 static unsigned unknown_access(const spirv_function *f,
                                const function_info *more)
 {

@@ -1,5 +1,5 @@
 /*
- * spirv_decode.c - decoding a module: its head, its functions, what they use.
+ * spirv_decode.c - decodes a module's head, its functions and their uses.
  * SPDX-License-Identifier: MIT
  */
 #include "spirv_reader.h"
@@ -9,14 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Far above any type of OpenCL C, and small enough that sums and products of
-   two sizes never overflow a 64-bit size. */
+/* The largest size of a type. It is far above any OpenCL C type, and sums and
+   products of two sizes never overflow a 64-bit size. */
 #define MAX_BYTES ((size_t)1 << 31)
 
 /* The limit of steps for all searches of call graphs together: half a second of
-   work. Only a module made for it, with thousands of kernels that all reach the
-   same thousands of functions, needs more. The rest of its kernels then count
-   as calling unknown functions. */
+   work. Only a module that is made to exceed it, with thousands of kernels that
+   all reach the same thousands of functions, needs more. Its remaining kernels
+   then count as calling unknown functions. */
 #define MOST_VISITS ((size_t)1 << 26)
 
 /* ------------------------------------------------------------------------
@@ -28,7 +28,7 @@ typedef struct spirv_block {
   max_align_t data[];
 } spirv_block;
 
-/* Returns zeroed room for count items of size bytes, or NULL. */
+/* Returns zeroed room for `count` items of `size` bytes, or NULL. */
 void *spirv_pool_get(spirv_block **pool, size_t count, size_t size)
 {
   if (count == 0)
@@ -52,7 +52,8 @@ void spirv_pool_free(spirv_block **pool)
   }
 }
 
-/* Writes a message; some of SPIRV-Tools' messages end with new lines. */
+/* Writes a message without newlines at its end; some of SPIRV-Tools' messages
+   have them. */
 void spirv_say(char *message, size_t cap, const char *format, ...)
 {
   if (cap == 0)
@@ -66,8 +67,8 @@ void spirv_say(char *message, size_t cap, const char *format, ...)
     message[--length] = '\0';
 }
 
-/* Returns the literal string from word k on, NULL when memory runs out. Its
-   first byte is in the low bits of the first word on any machine. */
+/* Returns the literal string that starts at word k; NULL when memory runs out.
+   Its first byte is in the low bits of the first word on any machine. */
 const char *spirv_text_at(reader *r, const spirv_instruction *i, unsigned k)
 {
   size_t n = i->word_count > k ? (i->word_count - k) * (size_t)4 : 0;
@@ -114,8 +115,8 @@ static spv_result_t take_instruction(void *data,
 {
   reader *r = data;
   if (r->ins_count == r->ins_cap) {
-    /* A module has at least a word for each instruction; doubling keeps the
-       table within a small multiple of the real number. */
+    /* A module has at least one word for each instruction. With doubling, the
+       table is at most a small multiple of the number of instructions. */
     size_t cap = r->ins_cap ? r->ins_cap * 2 : 256;
     spirv_instruction *more = keep(r, cap, sizeof *more);
     if (more == NULL) {
@@ -341,7 +342,7 @@ static bool publish_layouts(reader *r)
   return true;
 }
 
-/* Whether the extended instructions of a set with that name are debug
+/* Returns true if the instructions of an extended set with that name are debug
    information. */
 static bool is_debug_set(const char *name)
 {
@@ -350,7 +351,7 @@ static bool is_debug_set(const char *name)
          strncmp(name, "DebugInfo", 9) == 0;
 }
 
-/* Reads the module's head, and finds its functions. */
+/* Reads the module's head and finds its functions. */
 bool spirv_survey(reader *r)
 {
   spirv_module *pub = &r->m->pub;
@@ -455,7 +456,8 @@ bool spirv_survey(reader *r)
   return publish_layouts(r);
 }
 
-/* Sets *name to the OpName of the result of instruction `at`, or NULL. */
+/* Sets *name to the OpName of the result of instruction `at`; NULL if
+   absent. */
 bool spirv_name_of(reader *r, uint32_t at, const char **name)
 {
   uint32_t k = r->info[at].name;
@@ -548,7 +550,7 @@ static const known_import known_imports[] = {
   {"__spirv_BuiltInSubgroupLocalInvocationId", SPIRV_BUILTIN_SUBGROUP, 0}
 };
 
-/* Returns the entry of an imported function's name, plain or with C++ mangling
+/* Returns the entry for an imported function's name, plain or with C++ mangling
    (_Z13get_global_idj), or NULL. */
 static const known_import *import_of(const char *name)
 {
@@ -571,7 +573,7 @@ static const known_import *import_of(const char *name)
   return NULL;
 }
 
-/* Returns the features of an operation with the scope in word k. */
+/* Returns the features of an operation whose scope is in word k. */
 static uint32_t scoped(const reader *r, const spirv_instruction *i, unsigned k,
                        uint32_t group)
 {
@@ -633,16 +635,16 @@ static const spirv_instruction *variable_type(const reader *r,
     def_of(r, type->opcode == SpvOpTypePointer ? word(type, 3) : word(i, 4));
 }
 
-/* Returns the size of a variable, at most MAX_BYTES; no module has enough of
-   them to overflow a 64-bit sum. */
+/* Returns the size of a variable, at most MAX_BYTES. No module has enough
+   variables to overflow a 64-bit sum. */
 static size_t variable_size(const reader *r, const spirv_instruction *i)
 {
   const spirv_instruction *type = variable_type(r, i);
   return type == NULL ? 0 : r->info[type - r->ins].bytes;
 }
 
-/* The size of what an instruction makes if a compiler may have to keep it from
-   one block to another: a variable that is not an array, or a value. */
+/* Returns the size of an instruction's result if it may have to live across
+   blocks: a variable that is not an array, or a value. */
 static size_t value_size(const reader *r, const spirv_instruction *i)
 {
   if (i->opcode == SpvOpVariable)
@@ -652,7 +654,7 @@ static size_t value_size(const reader *r, const spirv_instruction *i)
   return type == NULL ? 0 : r->info[type - r->ins].bytes;
 }
 
-/* Returns true for a work-item's variable that a compiler may have to keep in
+/* Returns true for a work-item's variable that a compiler may have to place in
    memory. */
 static bool is_private_array(const reader *r, const spirv_instruction *i)
 {
@@ -668,7 +670,7 @@ static bool is_global_id(const reader *r, int64_t d)
          r->info[d].builtin == SpvBuiltInGlobalInvocationId;
 }
 
-/* Returns true for the load of a vector of three sizes. */
+/* Returns true for a load of a vector of three sizes. */
 static bool loads_id(const reader *r, const spirv_instruction *i)
 {
   const spirv_instruction *type = def_of(r, i->result_type);
@@ -685,7 +687,7 @@ bool spirv_study_functions(reader *r)
 {
   uint32_t *uses = scratch(r, r->id_words, sizeof *uses);
   uint32_t *callees = keep(r, r->id_words, sizeof *callees);
-  /* Each instruction's block, or COUNTED once its value is. */
+  /* Each instruction's block, or COUNTED once its value is counted. */
   const uint32_t COUNTED = UINT32_MAX;
   uint32_t *home = scratch(r, r->ins_count, sizeof *home), block = 0;
   if (uses == NULL || callees == NULL || home == NULL)

@@ -9,9 +9,9 @@
 
 #include <spirv/unified1/spirv.h>
 
-/* Returns for each function 1 + the undefined one that it reaches by calls, or
-   0; NULL if out of memory. Goes from each undefined one back along the
-   calls. */
+/* Returns, for each function, 1 + the undefined function that it reaches by
+   calls, or 0; NULL when memory runs out. Follows the calls backwards from each
+   undefined function. */
 static uint32_t *undefined_reached(const spirv_module *m)
 {
   const size_t n = m->function_count;
@@ -35,8 +35,8 @@ static uint32_t *undefined_reached(const spirv_module *m)
     for (uint32_t k = 0; k < m->functions[i].callee_count; k++)
       first[m->functions[i].callees[k] + 2]++;
   for (size_t i = 2; i < n + 2; i++) first[i] += first[i - 1];
-  /* Each advances while its callers are written, to the start of the next
-     one's. */
+  /* Each entry advances as that function's callers are written, and ends at the
+     start of the next function's callers. */
   for (size_t i = 0; i < n; i++)
     for (uint32_t k = 0; k < m->functions[i].callee_count; k++)
       callers[first[m->functions[i].callees[k] + 1]++] = (uint32_t)i;
@@ -88,7 +88,7 @@ static void ids_mark(const spirv_module *m, const uint32_t *reached,
   gone[0] = false;
 }
 
-/* Returns true if an instruction before the functions refers to a removed
+/* Returns true if an instruction before the functions is about a removed
    id. */
 static bool is_about(const spirv_module *m, const spirv_instruction *in,
                      const bool *gone)

@@ -2,10 +2,10 @@
  * spirv_extent.c - how far every launch of a kernel reaches into its arguments.
  * SPDX-License-Identifier: MIT
  *
- * A proof, unlike spirv_stride.c: only accesses that every work-item makes
- * count, which are those before the first branch on an unknown condition. On
- * that path it follows values that are a constant plus global ids times
- * constants. It makes no statement about other values.
+ * Unlike spirv_stride.c, this is a proof. It counts only accesses that every
+ * work-item makes: the accesses before the first branch on an unknown
+ * condition. On that path it follows values that are a constant plus global ids
+ * times constants. All other values are unknown.
  */
 #include "spirv_reader.h"
 
@@ -22,7 +22,7 @@ typedef struct place {
   bool known;
   bool ids;          /* the vector of the global ids */
   bool narrow;       /* 32-bit arithmetic was part of it */
-  bool taken;        /* of a variable: its address was taken */
+  bool taken;        /* of a variable: its address is taken */
   uint32_t param;    /* 1 + its index, or 0 */
   int64_t at, by[3]; /* multiplied by the global ids */
 } place;
@@ -30,7 +30,7 @@ typedef struct place {
 typedef struct extent_walk {
   reader *r;
   place *of;         /* by instruction; of a variable: its value */
-  size_t steps;      /* left, for all kernels */
+  size_t steps;      /* steps left for all kernels */
   spirv_extent *reach; /* of the parameters */
 } extent_walk;
 
@@ -64,7 +64,7 @@ static place value_of(const extent_walk *w, uint32_t id)
                                          (place){.known = true, .at = v};
 }
 
-/* Returns a + b * scale, known if both are known and nothing grows too
+/* Returns a + b * scale; it is known if both are known and nothing becomes too
    large. */
 static place place_sum(place a, place b, int64_t scale)
 {
@@ -104,8 +104,8 @@ static size_t bytes_of(const reader *r, uint32_t type)
   return info == NULL ? 0 : info->bytes;
 }
 
-/* Returns the pointer of a chain; if it goes into a struct, the start of the
-   struct, which is not beyond it. */
+/* Returns the pointer of a chain, which is unknown if the chain goes into a
+   struct. */
 static place chain(const extent_walk *w, const spirv_instruction *i,
                    bool element)
 {
@@ -131,8 +131,8 @@ static place chain(const extent_walk *w, const spirv_instruction *i,
   return p;
 }
 
-/* Returns the bytes of a value that are certainly accessed: of three lanes, not
-   the fourth. */
+/* Returns the number of bytes of a value that are certainly accessed: a vector
+   of three lanes excludes the fourth. */
 static size_t accessed_bytes(const reader *r, uint32_t type)
 {
   const spirv_instruction *t = def_of(r, type);
@@ -211,8 +211,8 @@ static place call(const extent_walk *w, const spirv_instruction *i)
   return id_of(d);
 }
 
-/* Evaluates a select with a constant condition: newer compilers make one for
-   each work-item function, of its value and 0 for missing dimensions. */
+/* Evaluates a select with a constant condition. Newer compilers emit one for
+   each work-item function, with 0 for missing dimensions. */
 static place chosen(const extent_walk *w, const spirv_instruction *i)
 {
   const spirv_instruction *condition = def_of(w->r, word(i, 3));
@@ -237,7 +237,7 @@ static place result(extent_walk *w, const spirv_instruction *i)
     return chosen(w, i);
   case SpvOpIAdd:
     return a.param != 0 ? place_sum(a, b, 1) : place_sum(b, a, 1);
-  case SpvOpISub: /* minus more than a constant it would decrease */
+  case SpvOpISub: /* unknown if ids are subtracted */
     return place_sum(a, b, -1);
   case SpvOpIMul:
     return place_product(a, b);
@@ -265,7 +265,7 @@ static place result(extent_walk *w, const spirv_instruction *i)
   }
 }
 
-/* Returns a number that fits its type. */
+/* Returns a number, which is unknown if it may not fit its type. */
 static place narrowed(const reader *r, const spirv_instruction *i, place p)
 {
   const spirv_instruction *type = result_type_of(r, i);
@@ -278,9 +278,9 @@ static place narrowed(const reader *r, const spirv_instruction *i, place p)
   return p;
 }
 
-/* Returns true if a kernel passes its own parameters to a function, as
-   compilers do for kernels that others may call. Then the function's are known,
-   too. */
+/* Returns true if a kernel passes all its parameters to a function, as
+   compilers do for kernels that other functions may call. The function's
+   parameters are then known, too. */
 static bool hands_on(extent_walk *w, const spirv_instruction *i,
                      const function_info *f)
 {

@@ -1,14 +1,14 @@
 /*
- * spirv_flops.c - how much arithmetic every work-item does at least.
+ * spirv_flops.c - a lower bound of each work-item's arithmetic.
  * SPDX-License-Identifier: MIT
  *
- * Walks through a kernel as a work-item would, as far as constants decide the
- * path: it computes integers and conditions, in Function variables too, and
- * repeats loops. If another value decides, it continues at the point where all
- * paths meet again; it does not count the instructions between, and the
- * variables stored there become unknown. Specialization constants count as
+ * Walks through a kernel like a work-item while constants decide the path. It
+ * computes integers and conditions, also in Function variables, and repeats
+ * loops. If another value decides the path, the walk continues at the next
+ * instruction that all paths reach. It does not count the instructions between,
+ * and variables stored to between become unknown. Specialization constants are
  * unknown, since a program may set them. The walk ends after a fixed number of
- * steps: every work-item does all the operations counted by then.
+ * steps; every work-item does all the operations counted by then.
  */
 #include "spirv_reader.h"
 
@@ -17,14 +17,14 @@
 
 enum {
   MOST_STEPS = 1 << 18,
-  MOST_CALLS = 16,  /* nested in each other */
-  MOST_PASSES = 16, /* to find where paths meet */
+  MOST_CALLS = 16,  /* nested calls */
+  MOST_PASSES = 16, /* over a function's blocks, to find meeting points */
   NO_LABEL = UINT32_MAX
 };
 
 typedef struct value {
-  uint64_t bits, next; /* next: of a phi, until all phis of its block have
-                          one */
+  uint64_t bits, next; /* next: a phi's new value, until all phis of its
+                          block have one */
   bool known, next_known;
   bool taken;          /* of a variable: its address, or a part's, is taken */
 } value;
@@ -83,7 +83,7 @@ static int64_t find_function(const walk *w, uint32_t id)
     (int64_t)low : -1;
 }
 
-/* Returns true if an imported function is part of every OpenCL. */
+/* Returns true if every OpenCL implementation has an imported function. */
 static bool is_builtin(const walk *w, const spirv_function *f)
 {
   size_t low = 0, high = w->m->symbol_count; /* in the order of the module */
@@ -105,7 +105,7 @@ static bool returns(const spirv_instruction *i)
   return i->opcode == SpvOpReturn || i->opcode == SpvOpReturnValue;
 }
 
-/* Returns the next label, from word *k on, that the end of a block may go
+/* Returns the next label, from word *k on, that the end of a block may branch
    to. */
 static uint32_t next_label(const walk *w, const spirv_instruction *i,
                            unsigned *k)
@@ -142,15 +142,15 @@ static uint32_t block_end(const walk *w, uint32_t label)
   return at;
 }
 
-/* The blocks of a function, numbered from 0; all returns go to number
+/* The blocks of a function, numbered from 0; all returns lead to number
    `count`. */
 typedef struct blocks {
   uint32_t low, high;     /* the function's instructions */
   uint32_t count;
   uint32_t *label, *end;  /* instructions */
   uint32_t *first, *from; /* for each block, its predecessors */
-  uint32_t *order, *rank; /* backwards from the end: blocks in order, their
-                             positions */
+  uint32_t *order, *rank; /* blocks in order, backwards from the end, and
+                             their positions in it */
   uint32_t *join;
 } blocks;
 
@@ -168,7 +168,7 @@ static uint32_t next_block(const walk *w, const blocks *b, uint32_t n,
   return label == NO_LABEL ? NO_LABEL : w->seen[label];
 }
 
-/* Sets each block's predecessors; returns false without memory. */
+/* Sets each block's predecessors. Returns false when memory runs out. */
 static bool take_edges(const walk *w, blocks *b)
 {
   uint32_t edges = 0, next;
@@ -224,8 +224,9 @@ static uint32_t common(const blocks *b, uint32_t x, uint32_t y)
   return x;
 }
 
-/* Finds the block that all returning paths from each block go through next: its
-   immediate post-dominator, by the algorithm of Cooper, Harvey and Kennedy. */
+/* Finds each block's immediate post-dominator, the next block that all its
+   returning paths go through. This is Cooper, Harvey and Kennedy's
+   algorithm. */
 static bool join_blocks(const walk *w, blocks *b, uint32_t done)
 {
   bool changed = true;
@@ -249,7 +250,7 @@ static bool join_blocks(const walk *w, blocks *b, uint32_t done)
   return !changed;
 }
 
-/* Sets where the paths from a function's blocks meet. */
+/* Sets `meets` for a function's blocks. Returns false when memory runs out. */
 static bool find_meets(walk *w, uint32_t function)
 {
   const spirv_function *f = &w->m->functions[function];
@@ -289,7 +290,7 @@ static bool find_meets(walk *w, uint32_t function)
 
 /* --- operations --------------------------------------------------------- */
 
-/* Returns the bits and lanes of a floating-point type; false for other
+/* Sets the bits and lanes of a floating-point type. Returns false for other
    types. */
 static bool float_type(const walk *w, uint32_t id, unsigned *bits,
                        unsigned *lanes)
@@ -306,8 +307,8 @@ static bool float_type(const walk *w, uint32_t id, unsigned *bits,
   return true;
 }
 
-/* Returns the operations for each lane of a function of OpenCL.std; sets *more
-   if it may do more. */
+/* Returns the operations of an OpenCL.std function for each lane. Sets *more if
+   it may do more. */
 static unsigned std_weight(uint32_t function, bool *more)
 {
   switch (function) {
@@ -369,8 +370,8 @@ static unsigned std_weight(uint32_t function, bool *more)
   return 1;
 }
 
-/* Returns an instruction's number of operations and their bits; sets *more if
-   it may do more. */
+/* Returns the number of an instruction's operations, and sets their bits. Sets
+   *more if it may do more. */
 static unsigned operations(const walk *w, const spirv_instruction *i,
                            unsigned *bits, bool *more)
 {
@@ -472,7 +473,7 @@ static value value_of(const walk *w, uint32_t id)
   }
 }
 
-/* Returns the result of a comparison or an operation on two numbers of that
+/* Returns the result of a comparison or operation on two numbers of that
    width. */
 static value combined(uint16_t opcode, uint64_t a, uint64_t b, unsigned width)
 {
@@ -562,7 +563,7 @@ static void store(walk *w, const spirv_instruction *i, value v)
   }
 }
 
-/* Finds variables that are used by more than loads and stores. */
+/* Finds variables with uses other than loads and stores. */
 static void find_taken(walk *w)
 {
   for (size_t at = 0; at < w->m->instruction_count; at++) {
@@ -581,8 +582,8 @@ static void find_taken(walk *w)
 
 /* --- the walk ----------------------------------------------------------- */
 
-/* Skips everything between the end of a block and a label, which is
-   uncertain. */
+/* Skips the instructions between the end of a block and a label; they may or
+   may not run. */
 static void pass_over(walk *w, uint32_t end, uint32_t meet)
 {
   uint32_t waiting = 0, label;
@@ -624,7 +625,7 @@ static uint32_t enter(walk *w, uint32_t function, uint32_t call)
   return f->first + 1;
 }
 
-/* Leaves it with a value; returns the next instruction, or NO_LABEL. */
+/* Leaves a function with a value. Returns the next instruction, or NO_LABEL. */
 static uint32_t leave(walk *w, value v)
 {
   uint32_t call = w->frames[--w->depth].call;
@@ -634,7 +635,7 @@ static uint32_t leave(walk *w, value v)
   return call + 1;
 }
 
-/* Makes a call; returns the next instruction. */
+/* Makes a call. Returns the next instruction. */
 static uint32_t call(walk *w, uint32_t at)
 {
   const spirv_instruction *i = &w->m->instructions[at];
@@ -658,8 +659,8 @@ static uint32_t call(walk *w, uint32_t at)
   return enter(w, (uint32_t)n, at);
 }
 
-/* Goes to a label of the function from the current block; with NO_LABEL for
-   `before`, from any block. */
+/* Goes to a label of the function. `before` is the block that it comes from, or
+   NO_LABEL for any block. */
 static uint32_t go(walk *w, uint32_t label, uint32_t before)
 {
   w->frames[w->depth - 1].before = before;
@@ -693,7 +694,7 @@ static uint32_t chosen(const walk *w, const spirv_instruction *i)
                                                         NO_LABEL;
 }
 
-/* Evaluates all phis of a block at once; returns the next instruction. */
+/* Evaluates all phis of a block at once. Returns the next instruction. */
 static uint32_t phis(walk *w, uint32_t at)
 {
   const spirv_instruction *all = w->m->instructions;
@@ -711,7 +712,7 @@ static uint32_t phis(walk *w, uint32_t at)
   return end;
 }
 
-/* Ends a block; returns the next instruction, or NO_LABEL. */
+/* Ends a block. Returns the next instruction, or NO_LABEL. */
 static uint32_t next(walk *w, uint32_t at, bool *failed)
 {
   const spirv_instruction *i = &w->m->instructions[at];

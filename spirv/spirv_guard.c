@@ -1,16 +1,17 @@
 /*
- * spirv_guard.c - entry points that may be launched with more work-items
- * than their range has: those beyond it do nothing.
+ * spirv_guard.c - entry points in which work-items beyond the range do
+ * nothing, so that a launch may have more work-items than its range.
  * SPDX-License-Identifier: MIT
  *
- * Nothing may call an entry point.  So a kernel's function becomes one like any
- * other, which small functions call: one has the kernel's name, the other is
- * guarded.  What the module says of the entry point and of its parameters it
- * says of theirs, too.
+ * SPIR-V forbids calls of entry points. A kernel's function therefore becomes
+ * an ordinary function that two small functions call: one has the kernel's
+ * name, the other is guarded. The module's statements about the kernel's entry
+ * point and its parameters are repeated for the small functions.
  *
- * Each function that reads the global id, or calls one that does, gets one more
- * parameter, which is added to the id: where the ids of the launch begin.  Some
- * drivers have no offsets, and PoCL compiles a kernel once more for them.
+ * A function that reads the global id, or calls a function that does, gets one
+ * more parameter: the first id of the launch, which is added to the id. Launch
+ * offsets are not used, because some drivers do not support them and PoCL
+ * compiles a kernel again for them.
  */
 #include "spirv_guard.h"
 
@@ -22,10 +23,10 @@
 #include <string.h>
 
 enum {
-  MOST_PARAMETERS = 255,    /* as many as SPIR-V promises */
-  MOST_NEW_IDS = 2 * MOST_PARAMETERS + 64, /* of a kernel */
-  /* An instruction has 65535 words: of an entry point's name, 4 bytes each, and
-     of the variables that it uses. */
+  MOST_PARAMETERS = 255,    /* SPIR-V's limit */
+  MOST_NEW_IDS = 2 * MOST_PARAMETERS + 64, /* for each kernel */
+  /* An instruction has at most 65535 words. An entry point's words hold its
+     name, 4 bytes each, and the variables that it uses. */
   MOST_NAME = 60000,
   MOST_VARIABLES = 45000,
   /* Newer than some packaged headers. */
@@ -47,19 +48,19 @@ static const struct {
   {SpvBuiltInWorkgroupSize, "__spirv_BuiltInWorkgroupSize"},
   {SpvBuiltInGlobalInvocationId, "__spirv_BuiltInGlobalInvocationId"}};
 
-/* The functions that call a kernel's: PLAIN only if the kernel stays. */
+/* The functions that call a kernel's function; PLAIN only if kernels remain. */
 enum { PLAIN, GUARDED, COPIES };
 
-/* What the writer knows of an id of the module. */
+/* The writer's notes on an id of the module. */
 typedef struct note {
-  uint32_t copy[COPIES]; /* of an entry point or its parameter; 0: none */
-  uint32_t builtin;      /* 1 + the one it is decorated as, or 0 */
+  uint32_t copy[COPIES]; /* of an entry point or its parameter; 0 if absent */
+  uint32_t builtin;      /* 1 + the built-in it is decorated as, or 0 */
   bool linked;           /* has linkage */
   bool nameless;         /* a function that loses its name and its linkage */
-  bool kernel;           /* an entry point of the module, */
-  bool gone;             /* which stops being one */
-  bool shifted;          /* a function that adds to the global id: */
-  uint32_t first;        /* the parameter that it adds */
+  bool kernel;           /* an entry point of the module */
+  bool gone;             /* an entry point that becomes an ordinary function */
+  bool shifted;          /* a function that adds a parameter to the global id */
+  uint32_t first;        /* of a shifted function: that parameter */
 } note;
 
 typedef struct guard {
@@ -69,22 +70,22 @@ typedef struct guard {
   bool any;                  /* a kernel is guarded */
   note *notes;
   uint32_t input[INPUTS];    /* variables */
-  uint32_t size, sizes;      /* the type of an id's part, and of an id */
-  uint32_t zeros;            /* of an id */
+  uint32_t size, sizes;      /* the types of an id's component and of an id */
+  uint32_t zeros;            /* the id 0, 0, 0 */
 } guard;
 
 /* ------------------------------------------------------------------------
  * Reading.
  */
 
-/* What is known of an id, or NULL if the module does not define it. */
+/* Returns the notes on an id, or NULL if the module does not define it. */
 static note *note_of(const guard *g, uint32_t id)
 {
   return spirv_definition(g->m, id) != NULL ? &g->notes[id] : NULL;
 }
 
 /* Returns true if all kernels of a module run as separate work-items, functions
-   are only called, and there is room for guards and for their names. */
+   are used only in calls, and guards and their names fit SPIR-V's limits. */
 static bool takes_guards(const spirv_module *m)
 {
   /* Each instruction may take two more ids. */
@@ -155,10 +156,10 @@ static int compare_names(const void *a, const void *b)
   return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Finds the kernels that get a guard, and the functions that no compiler may
-   take for a kernel or for a function of OpenCL: those that were kernels, and
-   others with the name of a kernel.  llvm-spirv reads the latter as the kernel
-   itself, which fails if they take one parameter more. */
+/* Finds the kernels that get a guard. Also finds the functions that no compiler
+   may mistake for a kernel or an OpenCL function: former kernels, and other
+   functions with the name of a kernel. llvm-spirv mistakes a function with that
+   name for the kernel, and fails if the function has an extra parameter. */
 static bool note_kernels(guard *g)
 {
   const spirv_module *m = g->m;
@@ -204,7 +205,7 @@ static bool is_id_load(const guard *g, const spirv_instruction *in)
   return n != NULL && n->builtin == SpvBuiltInGlobalInvocationId + 1;
 }
 
-/* Finds the functions that read the global id, by themselves or by calls. */
+/* Finds the functions that read the global id, directly or by calls. */
 static void note_shifted(guard *g)
 {
   const spirv_module *m = g->m;
@@ -226,7 +227,7 @@ static void note_shifted(guard *g)
           more = n->shifted = true;
     }
   }
-  /* A kernel that stays as it is has no parameter more. */
+  /* A kernel that remains an entry point gets no extra parameter. */
   for (size_t i = 0; i < m->kernel_count; i++) {
     note *n = &g->notes[m->functions[m->kernels[i].function].id];
     n->shifted = n->shifted && n->gone;
@@ -234,10 +235,10 @@ static void note_shifted(guard *g)
 }
 
 /* ------------------------------------------------------------------------
- * What stands before the functions.
+ * The part before the functions.
  */
 
-/* The section an instruction belongs in wherever it stands, or -1. */
+/* Returns the section of an instruction if its opcode determines it, or -1. */
 static int section_of(uint16_t opcode)
 {
   switch (opcode) {
@@ -272,7 +273,7 @@ static void copy(guard *g, int section, const spirv_instruction *in)
   writer_op(&g->w, section, in->opcode, in->word_count - 1u, in->words + 1);
 }
 
-/* An instruction about the id in its first word, said of a copy. */
+/* Copies an instruction about the id in its first operand, for another id. */
 static void copy_about(guard *g, int section, const spirv_instruction *in,
                        uint32_t id)
 {
@@ -306,8 +307,8 @@ static void write_entry(guard *g, const char *prefix, uint32_t function,
   free(full);
 }
 
-/* The guarded entry point of a kernel: its variables are those of the kernel,
-   from `words` on, and the guard's. */
+/* Writes the guarded entry point of a kernel. Its variables are the kernel's,
+   which start at `words`, and the guard's. */
 static void write_guarded_entry(guard *g, uint32_t function, const char *name,
                                 const uint32_t *words, size_t count)
 {
@@ -327,7 +328,8 @@ static void write_guarded_entry(guard *g, uint32_t function, const char *name,
   free(all);
 }
 
-/* "PREFIXlze_guarded_NAME.LIST", where the list goes on for the guard's. */
+/* Writes "PREFIXlze_guarded_NAME.LIST"; `own` extends the list for each of the
+   guard's own arguments. */
 static void write_list(guard *g, const char *prefix, const char *name,
                        const char *list, const char *own)
 {
@@ -348,7 +350,7 @@ static void write_list(guard *g, const char *prefix, const char *name,
   free(text);
 }
 
-/* The entry points of a function that is one no more. */
+/* Writes the entry points that replace a kernel's original one. */
 static void write_entries(guard *g, const spirv_instruction *in,
                           const spirv_kernel *k)
 {
@@ -365,8 +367,8 @@ static void write_entries(guard *g, const spirv_instruction *in,
   write_list(g, "kernel_arg_type_qual.", k->name, k->qualifier_list, "");
 }
 
-/* What a group of decorations is about: no linkage for who loses it, and the
-   copies besides. */
+/* Writes the targets of a decoration group. A group with linkage leaves out
+   functions that lose theirs; any other group also decorates the copies. */
 static void write_group_decorate(guard *g, const spirv_instruction *in)
 {
   const note *all = note_of(g, in->words[1]);
@@ -391,7 +393,7 @@ static void write_group_decorate(guard *g, const spirv_instruction *in)
   }
 }
 
-/* One that says something of the id in its first word. */
+/* Writes an instruction about the id in its first operand. */
 static void write_statement(guard *g, int section, const spirv_instruction *in)
 {
   const note *n = note_of(g, in->words[1]);
@@ -405,8 +407,8 @@ static void write_statement(guard *g, int section, const spirv_instruction *in)
     write_about_copies(g, section, in, n);
 }
 
-/* An instruction that has a section; entry points are written later.  Returns
-   false for any other. */
+/* Writes an instruction that has a section, except entry points, which are
+   written later. Returns false if the instruction has no section. */
 static bool write_in_section(guard *g, const spirv_instruction *in)
 {
   int section = section_of(in->opcode);
@@ -430,8 +432,8 @@ static bool write_in_section(guard *g, const spirv_instruction *in)
   return section >= 0;
 }
 
-/* The type of a function with more parameters of the type of an id; the type
-   itself if it is not one of functions. */
+/* Returns a function type extended by `more` ids as parameters, or the type
+   itself if it is not a function type. */
 static uint32_t longer_type(guard *g, uint32_t type, unsigned more)
 {
   const spirv_instruction *in = spirv_definition(g->m, type);
@@ -454,7 +456,7 @@ static void write_function(guard *g, const spirv_instruction *in)
   uint32_t words[4];
   memcpy(words, in->words + 1, sizeof words);
   const note *n = note_of(g, in->result);
-  /* What was a kernel is to be as fast as one. */
+  /* A former kernel must be as fast as a kernel. */
   if (n != NULL && n->nameless && !(words[2] & FUNCTION_CONTROL_OPT_NONE))
     words[2] = (words[2] & ~(uint32_t)SpvFunctionControlDontInlineMask) |
                SpvFunctionControlInlineMask;
@@ -462,14 +464,14 @@ static void write_function(guard *g, const spirv_instruction *in)
   writer_op(&g->w, WRITER_BODY, in->opcode, 4, words);
 }
 
-/* The parameter that a shifted function has besides its own. */
+/* Writes a shifted function's extra parameter. */
 static void write_first(guard *g, note *n)
 {
   n->first = writer_id(&g->w);
   WRITE(&g->w, WRITER_BODY, SpvOpFunctionParameter, g->sizes, n->first);
 }
 
-/* A load of the global id, to which `first` is added. */
+/* Writes a load of the global id, and adds `first` to it. */
 static void write_id(guard *g, const spirv_instruction *in, uint32_t first)
 {
   uint32_t id = writer_id(&g->w);
@@ -480,7 +482,7 @@ static void write_id(guard *g, const spirv_instruction *in, uint32_t first)
   WRITE(&g->w, WRITER_BODY, SpvOpIAdd, in->result_type, in->result, id, first);
 }
 
-/* A call of a shifted function. */
+/* Writes a call of a shifted function. */
 static void write_shifted_call(guard *g, const spirv_instruction *in,
                                uint32_t first)
 {
@@ -496,7 +498,7 @@ static void write_shifted_call(guard *g, const spirv_instruction *in,
   free(words);
 }
 
-/* An instruction of a function. */
+/* Writes an instruction of a function. */
 static void write_body(guard *g, const spirv_instruction *in, const note *f)
 {
   const note *callee =
@@ -521,7 +523,7 @@ static size_t last_parameter(const spirv_module *m, size_t i)
   return last;
 }
 
-/* The functions, from instruction i on. */
+/* Writes the functions, which start at instruction i. */
 static void write_functions(guard *g, size_t i)
 {
   note none = {.first = 0}, *f = &none;
@@ -540,7 +542,7 @@ static void write_functions(guard *g, size_t i)
   }
 }
 
-/* The types of an id and of its parts. */
+/* Writes the types of an id and its components, and an id of zeros. */
 static void write_sizes(guard *g)
 {
   spirv_writer *w = &g->w;
@@ -551,7 +553,7 @@ static void write_sizes(guard *g)
   g->zeros = writer_once(w, SpvOpConstantNull, 1, 1, &g->sizes);
 }
 
-/* The module but for its entry points. */
+/* Writes the module except its entry points. */
 static void write_module(guard *g)
 {
   size_t i = 0;
@@ -590,8 +592,8 @@ static void write_all_entries(guard *g)
  * Guards.
  */
 
-/* The module's own variables of those that a guard reads, and whether such
-   variables have linkage in it. */
+/* Finds the module's own variables for the built-ins that a guard reads.
+   Returns true if built-in variables have linkage in the module. */
 static bool find_inputs(guard *g, uint32_t pointer)
 {
   const spirv_module *m = g->m;
@@ -609,7 +611,7 @@ static bool find_inputs(guard *g, uint32_t pointer)
   return linked;
 }
 
-/* Declare what all guards use. */
+/* Declares the variables that all guards use. */
 static void write_inputs(guard *g)
 {
   spirv_writer *w = &g->w;
@@ -632,7 +634,7 @@ static void write_inputs(guard *g)
   }
 }
 
-/* An instruction with two operands; its result is returned. */
+/* Writes an instruction with two operands. Returns its result. */
 static uint32_t apply(guard *g, unsigned opcode, uint32_t type, uint32_t a,
                        uint32_t b)
 {
@@ -653,7 +655,8 @@ static uint32_t part(guard *g, uint32_t vector, uint32_t d)
   return apply(g, SpvOpCompositeExtract, g->size, vector, d);
 }
 
-/* The conjunction of `opcode`, a comparison, over the three dimensions. */
+/* Writes the comparison `opcode` for each of the three dimensions. Returns the
+   conjunction. */
 static uint32_t compare_all(guard *g, unsigned opcode, const uint32_t *a,
                             uint32_t count)
 {
@@ -665,7 +668,7 @@ static uint32_t compare_all(guard *g, unsigned opcode, const uint32_t *a,
   return all;
 }
 
-/* Whether all work-items of the group are within the range. */
+/* Writes a test that all work-items of the group are within the range. */
 static uint32_t write_full(guard *g, uint32_t count)
 {
   uint32_t groups = load_input(g, GROUP_ID), sizes = load_input(g, GROUP_SIZE);
@@ -678,7 +681,7 @@ static uint32_t write_full(guard *g, uint32_t count)
   return compare_all(g, SpvOpULessThanEqual, ends, count);
 }
 
-/* Whether the work-item is within the range. */
+/* Writes a test that the work-item is within the range. */
 static uint32_t write_inside(guard *g, uint32_t count)
 {
   uint32_t id = load_input(g, ITEM_ID), ids[3];
@@ -686,8 +689,8 @@ static uint32_t write_inside(guard *g, uint32_t count)
   return compare_all(g, SpvOpULessThan, ids, count);
 }
 
-/* The call of a kernel's function with the parameters of a copy; global ids
-   begin at `first`. */
+/* Writes the call of a kernel's function with the parameters of a copy. Global
+   ids start at `first`. */
 static void write_call(guard *g, const spirv_function *f, int which,
                        uint32_t first)
 {
@@ -700,7 +703,7 @@ static void write_call(guard *g, const spirv_function *f, int which,
   writer_op(&g->w, WRITER_BODY, SpvOpFunctionCall, count, words);
 }
 
-/* A function that calls a kernel's, up to its first block. */
+/* Writes a function that calls a kernel's function, up to its first block. */
 static void write_start(guard *g, const spirv_function *f, int which,
                         uint32_t type)
 {

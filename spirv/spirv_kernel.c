@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The strings in which llvm-spirv keeps the types and qualifiers of OpenCL
-   C. */
+/* The prefixes of the strings in which llvm-spirv stores OpenCL C's types and
+   qualifiers. */
 static const char type_prefix[] = "kernel_arg_type.";
 static const char qual_prefix[] = "kernel_arg_type_qual.";
 
@@ -68,8 +68,8 @@ static const char *find_text(const texts *t, const char *prefix,
   return NULL;
 }
 
-/* Splits "float,float*," into count pieces; returns NULL if it has more or
-   less. */
+/* Splits "float,float*," into `count` pieces. Returns NULL if it does not have
+   that many. */
 static const char **split_text(reader *r, const char *list, size_t count,
                                bool *failed)
 {
@@ -94,7 +94,7 @@ static const char **split_text(reader *r, const char *list, size_t count,
   return pieces;
 }
 
-/* Parses the name of a type of OpenCL C: "uint4", "unsigned int", "void". */
+/* Parses the name of an OpenCL C type: "uint4", "unsigned int", "void". */
 static bool type_by_name(const char *name, size_t length, spirv_type *type)
 {
   static const struct {
@@ -178,7 +178,7 @@ static spirv_type type_of(const reader *r, uint32_t id)
   case SpvOpTypeInt:
     t.kind = SPIRV_KIND_INT;
     t.bits = word(i, 2);
-    /* OpenCL C's types always have 0, so a 1 is intended. */
+    /* Types from OpenCL C always have 0, so a 1 is intended. */
     if (word(i, 3) == 1)
       t.sign = SPIRV_SIGN_SIGNED;
     break;
@@ -199,7 +199,7 @@ static spirv_type type_of(const reader *r, uint32_t id)
   return t;
 }
 
-/* Corrects an argument's type by the source's. */
+/* Corrects an argument's type from its source type. */
 static void apply_source_type(spirv_arg *arg)
 {
   const char *s = arg->source_type;
@@ -222,14 +222,14 @@ static void apply_source_type(spirv_arg *arg)
     arg->type = (spirv_type){.kind = SPIRV_KIND_POINTER, .bits = 64,
                              .lanes = 1, .bytes = 8};
   } else if (arg->type.kind == SPIRV_KIND_INT && arg->type.bits == 8) {
-    /* With opaque pointers every pointee is called a byte, so a byte means
-       nothing for a type with another name. */
+    /* With opaque pointers every pointee is declared as a byte. So a byte means
+       nothing if the source type has another name. */
     arg->type = (spirv_type){.kind = SPIRV_KIND_UNKNOWN, .lanes = 1};
   }
 }
 
-/* Parses "size2_3_1", the second of three sizes of the first argument, as in
-   kernels made from Lua functions. */
+/* Parses "size2_3_1", the second of three sizes of the first argument. Kernels
+   made from Lua functions use this form. */
 static void apply_size(spirv_arg *arg, const char *s)
 {
   unsigned dimension, rank, of;
@@ -461,7 +461,7 @@ bool spirv_read_kernels(reader *r)
     }
     function_info *more = &r->more[n];
     if (more->kernel != 0) {
-      /* A function's second name shares everything, so that many names cost no
+      /* A function's second name shares everything, so that many names need no
          more memory than the module. */
       *kernel = kernels[more->kernel - 1];
       kernel->name = name;

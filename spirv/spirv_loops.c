@@ -2,19 +2,20 @@
  * spirv_loops.c - finds loops, and the short ones among them.
  * SPDX-License-Identifier: MIT
  *
- * A loop is short if it counts from one constant to another in few rounds: the
+ * A loop is short if it counts from one constant to another in few rounds: its
  * condition compares a number that is constant before the loop and grows by a
- * constant in it. Counters in Function variables are recognised, too, as in
- * code that is not optimised.
+ * constant in the loop. Counters may also be Function variables, as in
+ * unoptimised code.
  *
- * The results are only for guesses: it assumes that this comparison ends the
- * loop, and ignores other exits.
+ * The results are estimates: they assume that this comparison ends the loop,
+ * and ignore other exits.
  */
 #include "spirv_reader.h"
 
 enum {
-  MOST_BODY = 256,   /* instructions of a short loop */
-  MOST_BEFORE = 32,  /* and between a counter's first value and its loop */
+  MOST_BODY = 256,   /* instructions in a short loop */
+  MOST_BEFORE = 32,  /* instructions between a counter's first value and
+                        its loop */
   SHORT_OCTAVES = 4, /* rounds of all loops around an instruction: 2^4 */
   MANY_OCTAVES = SHORT_OCTAVES + 1
 };
@@ -37,8 +38,8 @@ static bool is_comparison(uint16_t opcode)
   return opcode >= SpvOpIEqual && opcode <= SpvOpSLessThanEqual;
 }
 
-/* Sets the constant that a sum or a difference adds to its first operand;
-   returns false if that is not a constant. */
+/* Sets the constant that a sum or a difference adds to its first operand.
+   Returns false if it does not add a constant. */
 static bool added(const reader *r, const spirv_instruction *i, int64_t *by)
 {
   if ((i->opcode != SpvOpIAdd && i->opcode != SpvOpISub) ||
@@ -49,8 +50,8 @@ static bool added(const reader *r, const spirv_instruction *i, int64_t *by)
   return true;
 }
 
-/* Returns the origin of a compared number: the variable or the phi that keeps
-   it from round to round. */
+/* Returns the origin of a compared number: the variable or phi that carries it
+   from round to round. */
 static const spirv_instruction *counter_of(const reader *r, uint32_t id)
 {
   const spirv_instruction *i = def_of(r, id);
@@ -101,8 +102,8 @@ static bool variable_counts(const reader *r, loop l,
   return false;
 }
 
-/* Returns the estimated number of rounds, in powers of two, if that branch ends
-   the loop. */
+/* Returns the estimated rounds of a loop, as a power of two, if that branch
+   ends it. */
 static int32_t octaves_by(const reader *r, loop l, uint32_t at)
 {
   const spirv_instruction *test = condition_of(r, &r->ins[at]), *counter;
@@ -131,7 +132,8 @@ static int32_t octaves_by(const reader *r, loop l, uint32_t at)
   return octaves;
 }
 
-/* Returns a loop's rounds: its first block or the branch back ends it. */
+/* Returns the estimated rounds of a loop, as a power of two. Its first block or
+   the branch back ends it. */
 static int32_t octaves_of(const reader *r, loop l)
 {
   uint32_t at = l.first + 1;
@@ -143,8 +145,7 @@ static int32_t octaves_of(const reader *r, loop l)
   return by_first < MANY_OCTAVES ? by_first : octaves_by(r, l, l.last);
 }
 
-/* Records a branch back to a label, which makes a loop of all blocks
-   between. */
+/* Records a branch back to a label. All blocks between them form a loop. */
 static void take_branch(reader *r, uint32_t at, uint32_t label,
                         int32_t *octaves)
 {

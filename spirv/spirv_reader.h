@@ -1,15 +1,17 @@
 /*
- * spirv_reader.h - what the files of the reader of SPIR-V share.
+ * spirv_reader.h - the private interface of the SPIR-V reader's files.
  * SPDX-License-Identifier: MIT
  *
- * spirv_decode.c decodes a module and finds its functions; spirv_access.c
- * follows pointers; spirv_stride.c tells how addresses depend on the place of a
- * work-item; spirv_extent.c proves what all of them access; spirv_kernel.c sums
- * up kernels; spirv_defined.c leaves out what calls undefined functions;
- * spirv_flops.c counts arithmetic; spirv_guard.c adds entry points for any
- * range.  Every step is linear in the size of the
- * module, nothing recurses, and no table is larger than the module warrants,
- * because the bytes may be anybody's.
+ * spirv_decode.c decodes a module and finds its functions. spirv_access.c
+ * follows pointers. spirv_stride.c finds how addresses depend on the position
+ * of a work-item. spirv_extent.c proves how far all work-items reach.
+ * spirv_kernel.c sums up kernels. spirv_defined.c removes functions that reach
+ * undefined ones. spirv_flops.c counts arithmetic. spirv_guard.c adds entry
+ * points for any range.
+ *
+ * Modules are untrusted input. Therefore every step is linear in the size of
+ * the module, nothing recurses, and tables are no larger than the module
+ * warrants.
  */
 #ifndef LZE_SPIRV_READER_H
 #define LZE_SPIRV_READER_H
@@ -36,18 +38,18 @@ enum {
   OP_GROUP_LOGICAL_XOR = 6408
 };
 
-/* The largest id bound SPIR-V promises to support (its universal limits); the
-   table of ids is a direct one, so this bounds it to 16 MiB. */
+/* The largest id bound in SPIR-V's universal limits. The table of ids has an
+   entry for each id below the bound, so this limits it to 16 MiB. */
 #define MAX_BOUND 0x3fffffu
 
 /* Blocks of memory in a list, all released together. */
 typedef struct spirv_block spirv_block;
 
-/* Zeroed room for count items of size bytes, or NULL. */
+/* Returns zeroed room for `count` items of `size` bytes, or NULL. */
 void *spirv_pool_get(spirv_block **pool, size_t count, size_t size);
 void spirv_pool_free(spirv_block **pool);
 
-/* What is known of an id, kept at the instruction that defines it. */
+/* Facts about an id, stored for the instruction that defines it. */
 enum {
   ID_BYVAL = 1 << 0,
   ID_READ_ONLY = 1 << 1,
@@ -65,32 +67,32 @@ enum {
 };
 
 typedef struct id_info {
-  uint32_t owner;    /* 1 + index of the function it is in, 0 outside */
+  uint32_t owner;    /* 1 + index of the function it is in, or 0 */
   uint32_t name;     /* 1 + index of its OpName */
   uint32_t linkage;  /* 1 + index of its LinkageAttributes decoration */
   uint32_t builtin, spec_id;
-  uint32_t seen;     /* the last round of a search that came by here */
+  uint32_t seen;     /* the last round of a search that visited it */
   uint16_t flags;
   uint16_t align;    /* of a type, in bytes */
-  size_t bytes;      /* of a type, 0 where it has none or it is not known */
+  size_t bytes;      /* of a type; 0 if it has no size or that is unknown */
 } id_info;
 
-/* What a call does with one parameter: spirv_access, and these; shifted, the
-   same of the pointers that it finds where the parameter points. */
+/* A call's effects on one parameter, in addition to spirv_access. The same bits
+   shifted by PARAM_FOUND: its effects on pointers in the parameter's memory. */
 enum { PARAM_RETURNED = 4, PARAM_ESCAPES = 8, PARAM_FOUND = 4 };
 
-/* What is known of a function beside the public part. */
+/* The facts about a function that are not public. */
 typedef struct function_info {
   uint32_t at;               /* its OpFunction */
   uint32_t end;              /* after its last instruction */
   uint32_t param_at;         /* its first OpFunctionParameter */
-  const uint32_t *uses;      /* what else it mentions, by instruction */
+  const uint32_t *uses;      /* the other definitions it uses, by instruction */
   uint32_t use_count;
-  uint32_t builtins, features; /* of its own body */
-  size_t private_bytes, waiting_bytes; /* likewise */
-  uint32_t kernel;           /* 1 + index of the first kernel it is */
+  uint32_t builtins, features; /* without callees */
+  size_t private_bytes, waiting_bytes; /* without callees */
+  uint32_t kernel;           /* 1 + index of its first kernel, or 0 */
   uint32_t local_size[3], local_hint[3], subgroup;
-  /* Of its own body, as in spirv_kernel. */
+  /* As in spirv_kernel, but without callees. */
   uint32_t beside[3], apart[3], again[3], stores[3], spacing[3];
   uint32_t local_fit[3], local_items;
   spirv_extent *reach;        /* of a kernel's parameters, or NULL */
@@ -105,15 +107,15 @@ typedef struct reader {
   char *message;
   size_t cap;
   uint32_t *def;        /* id -> 1 + the instruction that defines it */
-  uint8_t *is_id;       /* a bit for each word: it is the use of an id */
+  uint8_t *is_id;       /* a bit for each word: set if it uses an id */
   id_info *info;        /* one for each instruction */
   spirv_instruction *ins;
   size_t ins_count, ins_cap, at, id_words;
   spirv_function *functions;
   function_info *more;
   uint32_t function_count;
-  uint32_t round;       /* of searches */
-  size_t visits;        /* of call graphs */
+  uint32_t round;       /* number of the current search */
+  size_t visits;        /* steps of all searches of call graphs */
   uint32_t std_set;     /* the id of OpenCL.std */
   bool failed;          /* out of memory inside a callback */
 } reader;
@@ -123,7 +125,8 @@ typedef struct module {
   spirv_block *pool;
 } module;
 
-/* Write a message; SPIRV-Tools ends some of its own with new lines. */
+/* Writes a message without newlines at its end; some of SPIRV-Tools' messages
+   have them. */
 void spirv_say(char *message, size_t cap, const char *format, ...)
   __attribute__((format(printf, 3, 4)));
 
@@ -143,27 +146,27 @@ static inline void *keep(reader *r, size_t count, size_t size)
   return spirv_pool_get(&r->m->pool, count, size);
 }
 
-/* The index of the instruction that defines an id, or -1. */
+/* Returns the index of the instruction that defines an id, or -1. */
 static inline int64_t find_def(const reader *r, uint32_t id)
 {
   return id < r->m->pub.bound ? (int64_t)r->def[id] - 1 : -1;
 }
 
-/* That instruction, or NULL. */
+/* Returns the instruction that defines an id, or NULL. */
 static inline const spirv_instruction *def_of(const reader *r, uint32_t id)
 {
   int64_t d = find_def(r, id);
   return d < 0 ? NULL : &r->ins[d];
 }
 
-/* What is known of it, or NULL. */
+/* Returns the facts about an id, or NULL. */
 static inline id_info *info_of(const reader *r, uint32_t id)
 {
   int64_t d = find_def(r, id);
   return d < 0 ? NULL : &r->info[d];
 }
 
-/* Whether word k of an instruction is the use of an id. */
+/* Returns true if word k of an instruction uses an id. */
 static inline bool is_use(const reader *r, const spirv_instruction *i,
                           unsigned k)
 {
@@ -171,13 +174,13 @@ static inline bool is_use(const reader *r, const spirv_instruction *i,
   return r->is_id[w / 8] >> (w % 8) & 1;
 }
 
-/* Word k, or 0 past the end. */
+/* Returns word k, or 0 past the end. */
 static inline uint32_t word(const spirv_instruction *i, unsigned k)
 {
   return k < i->word_count ? i->words[k] : 0;
 }
 
-/* Whether it is debug information, which only mentions what it names. */
+/* Returns true for debug information: it mentions ids without using them. */
 static inline bool is_debug(const reader *r, const spirv_instruction *i)
 {
   const id_info *set =
@@ -185,7 +188,7 @@ static inline bool is_debug(const reader *r, const spirv_instruction *i)
   return set != NULL && (set->flags & ID_DEBUG) != 0;
 }
 
-/* Whether it is a variable of that storage class. */
+/* Returns true for a variable of that storage class. */
 static inline bool is_variable_in(const spirv_instruction *i,
                                   SpvStorageClass storage)
 {
@@ -193,7 +196,7 @@ static inline bool is_variable_in(const spirv_instruction *i,
          word(i, 3) == (uint32_t)storage;
 }
 
-/* Whether an instruction ends the block that it is in, or the function. */
+/* Returns true if an instruction ends its block or the function. */
 static inline bool ends_block(uint16_t opcode)
 {
   switch (opcode) {
@@ -205,14 +208,15 @@ static inline bool ends_block(uint16_t opcode)
   case SpvOpUnreachable:
   case SpvOpKill:
   case SpvOpFunctionEnd:
-  case SpvOpLabel: /* of what is no function */
+  case SpvOpLabel: /* in a malformed function */
     return true;
   default:
     return false;
   }
 }
 
-/* The value of an integer constant; a spec constant's default. */
+/* Sets the value of an integer constant, or the default of a spec constant.
+   Returns false if the id is not an integer constant. */
 static inline bool constant_of(const reader *r, uint32_t id, uint64_t *value)
 {
   const spirv_instruction *i = def_of(r, id);
@@ -226,7 +230,7 @@ static inline bool constant_of(const reader *r, uint32_t id, uint64_t *value)
   return true;
 }
 
-/* The same with its sign. */
+/* Does the same as constant_of, with the sign. */
 static inline bool signed_constant(const reader *r, uint32_t id,
                                    int64_t *value)
 {
@@ -238,7 +242,7 @@ static inline bool signed_constant(const reader *r, uint32_t id,
   return true;
 }
 
-/* The function an id names, or -1. */
+/* Returns the index of the function with that id, or -1. */
 static inline int64_t function_of(const reader *r, uint32_t id)
 {
   int64_t d = find_def(r, id);
@@ -246,51 +250,54 @@ static inline int64_t function_of(const reader *r, uint32_t id)
     -1 : (int64_t)r->info[d].owner - 1;
 }
 
-/* Let a limit be no more than another; 0 is none. */
+/* Lowers a limit to `other` if that is less; 0 means unlimited. */
 static inline void spirv_fit(uint32_t *limit, uint32_t other)
 {
   if (other != 0 && (*limit == 0 || other < *limit))
     *limit = other;
 }
 
-/* The literal string from word k on, which belongs to the module; NULL when
-   memory runs out. */
+/* Returns the literal string that starts at word k, which belongs to the
+   module; NULL when memory runs out. */
 const char *spirv_text_at(reader *r, const spirv_instruction *i, unsigned k);
 
-/* The OpName of what instruction `at` defines; *name is NULL without one. */
+/* Sets *name to the OpName of the result of instruction `at`; NULL if absent.
+   Returns false when memory runs out. */
 bool spirv_name_of(reader *r, uint32_t at, const char **name);
 
-/* The features (SPIRV_USES_*) that an instruction stands for. */
+/* Returns the features (SPIRV_USES_*) of an instruction. */
 uint32_t spirv_features_of(const reader *r, const spirv_instruction *i);
 
-/* Sum up what a kernel reaches: functions by calls, and by what they mention
-   variables and the constants made of those.  `todo` has room for every
+/* Sums up everything that a kernel reaches: functions by calls, and variables,
+   and constants made of variables, by references. `todo` has room for every
    instruction. */
 void spirv_reach(reader *r, spirv_kernel *kernel, uint32_t *todo);
 
-/* Fill in what all functions do through pointers: summary and unknown. */
+/* Fills in the effects of all functions through pointers: summary and
+   unknown. */
 bool spirv_follow_pointers(reader *r);
 
-/* Fill in the features of loops, and by instruction about how often all loops
-   round it go round, in powers of two; 0 outside of loops.  `octaves` has
-   room for one more and holds zeros. */
+/* Fills in the features of loops. For each instruction, sets `octaves` to the
+   estimated number of rounds of all loops around it, as a power of two; 0
+   outside of loops. `octaves` has room for one more and holds zeros. */
 void spirv_find_loops(reader *r, int32_t *octaves);
 
-/* Fill in how functions step through memory: beside, apart, again, local_fit,
+/* Fills in how functions step through memory: beside, apart, again, local_fit,
    local_items and features. */
 bool spirv_find_strides(reader *r);
 
-/* Fill in how far every work-item of a kernel is proved to reach: reach. */
+/* Fills in how far every work-item of a kernel provably reaches: reach. */
 bool spirv_find_extents(reader *r);
 
-/* Give a kernel's arguments, complete but for that, their access. */
+/* Fills in the access of a kernel's arguments, which are otherwise complete. */
 void spirv_take_access(const reader *r, uint32_t function, spirv_arg *args);
 
-/* Fill in what kernels and specialization constants there are. */
+/* Fills in the kernels and the specialization constants. */
 bool spirv_read_kernels(reader *r);
 bool spirv_read_spec_constants(reader *r);
 
-/* The steps of decoding, in this order; false with what is wrong in the log. */
+/* The steps of decoding, in this order. They return false with the error in
+   `message`. */
 bool spirv_decode(reader *r);
 bool spirv_survey(reader *r);
 bool spirv_study_functions(reader *r);

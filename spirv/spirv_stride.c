@@ -2,17 +2,16 @@
  * spirv_stride.c - how addresses depend on the position of a work-item.
  * SPDX-License-Identifier: MIT
  *
- * Every integer and every pointer gets a stride: the units or bytes by which
- * it grows from one work-item to the next along x, y and z, by global or by
- * local ids. The stride of a Function variable combines all values stored in
- * it, so that unoptimised code is followed; parameters and results of
- * functions combine all calls. Strides only ever grow (0, a number, FAR), so
- * repeated passes over the module end. If they take too many passes, there is
- * no result.
+ * Every integer and pointer has a stride: the units or bytes by which it grows
+ * from one work-item to the next along x, y and z, by global or by local ids.
+ * The stride of a Function variable combines all values stored to it, so that
+ * unoptimised code is also followed. Parameters and results of functions
+ * combine all calls. Strides only ever grow (0, a number, FAR), so repeated
+ * passes over the module end. After too many passes, the search gives up.
  *
- * The results are only for guesses: it assumes that neighbours have the same
- * quotient in a division, that a remainder does not wrap, and that the other
- * branch at a boundary does not count.
+ * The results are estimates. They assume that neighbours have the same quotient
+ * in a division, that a remainder does not wrap, and that the other branch at a
+ * boundary does not count.
  */
 #include "spirv_reader.h"
 
@@ -20,12 +19,12 @@
 #include <string.h>
 
 enum {
-  FAR = 1 << 20,    /* this much or more, or unknown */
+  FAR = 1 << 20,    /* at least this much, or unknown */
   LINE = 64,        /* bytes that memory moves at once on nearly all machines */
-  /* Code in a loop runs more often than everything outside together. The number
-     of rounds is unknown, except that compilers unroll shorter loops. */
+  /* Code in a loop runs more often than all code outside it. The number of
+     rounds is unknown, but compilers unroll shorter loops. */
   LOOP_WEIGHT = 8,
-  MOST_PASSES = 16  /* nested calls and loops need one each */
+  MOST_PASSES = 16  /* nested calls and loops each need one */
 };
 
 enum {
@@ -41,19 +40,19 @@ typedef struct stride {
   uint32_t array;    /* 1 + the variable in local memory that it points into,
                         the smallest of several; ARGUMENT; LOST; 0 if still
                         unknown */
-  uint32_t skipped;  /* the least number of its bytes before that place */
+  uint32_t skipped;  /* the fewest bytes of the array before that place */
 } stride;
 
-/* Local memory whose size the program sets, and values that were not
+/* ARGUMENT: local memory whose size the program sets. LOST: the value was not
    followed. */
 #define ARGUMENT UINT32_MAX
 #define LOST (UINT32_MAX - 1)
 
 typedef struct strides {
   reader *r;
-  stride *of;        /* by instruction; for a variable: of its value; for a
-                        function: of its result */
-  int32_t *loops;    /* by instruction: 0 outside of loops; spirv_find_loops */
+  stride *of;        /* by instruction; for a variable, of its value; for a
+                        function, of its result */
+  int32_t *loops;    /* by instruction, from spirv_find_loops */
   size_t smallest;   /* bytes of the smallest variable in local memory, or 0 */
   bool changed;
 } strides;
@@ -121,7 +120,7 @@ static stride stride_either(const reader *r, stride a, stride b)
   return a;
 }
 
-/* Combines two strides whose effect is unknown. */
+/* Combines two strides by an operation with an unknown effect. */
 static stride stride_mixed(stride a, stride b)
 {
   for (int d = 0; d < 3; d++)
@@ -172,7 +171,7 @@ static stride builtin_stride(uint32_t builtin)
   }
 }
 
-/* Returns component k of a vector. */
+/* Returns the stride of component k of a vector. */
 static stride component(stride vector, uint64_t k)
 {
   if ((vector.flags & STRIDE_IDS) && k < 3) {
@@ -192,8 +191,8 @@ static const id_info *builtin_variable(const reader *r, uint32_t id)
   return info != NULL && (info->flags & ID_BUILTIN) ? info : NULL;
 }
 
-/* Returns the width of a border: the places that an index never reaches because
-   a constant is added to it. */
+/* Returns the width of a border: the number of places that an index never
+   reaches because a constant is added to it. */
 static uint64_t border_of(const reader *r, uint32_t index)
 {
   const spirv_instruction *i = def_of(r, index);
@@ -217,8 +216,8 @@ static stride skip(const reader *r, stride p, uint32_t index, size_t bytes)
   return p;
 }
 
-/* Returns the pointer of a chain: operand `base` is followed by an element of
-   the array that the base points into, if `element`, and by indices. */
+/* Returns the stride of a chain's pointer. Operand `base` is followed by the
+   number of an element, if `element` is true, and by indices. */
 static stride chain_stride(const strides *s, const spirv_instruction *i,
                            uint32_t type_id, unsigned base, bool element)
 {
@@ -285,7 +284,7 @@ static stride load_stride(const strides *s, const spirv_instruction *i)
   return stride_mixed(p, p);
 }
 
-/* Combines a stride with instruction `at`'s, keeping its root. */
+/* Combines a stride into instruction `at`'s, whose root does not change. */
 static void grow(strides *s, int64_t at, stride by)
 {
   if (at < 0)
@@ -515,8 +514,8 @@ static void more_of(uint32_t *count, uint32_t weight)
     *count += weight;
 }
 
-/* Limits groups by an index of that stride into an array of local memory with
-   `length` places, so that each work-item has its own place. */
+/* Limits groups by an index with that stride into a local array of `length`
+   places, so that each work-item has its own place. */
 static void fit_index(function_info *more, stride index, uint64_t length)
 {
   uint32_t least = 0, places = (uint32_t)(length < FAR ? length : FAR);
@@ -538,7 +537,7 @@ static void fit_index(function_info *more, stride index, uint64_t length)
     if (by == least)
       spirv_fit(&more->local_fit[d], places);
     else if (by != 0 && by != FAR) {
-      /* Rows of `by` places limit the other dimension, and the number of
+      /* Rows of `by` places limit the other dimension and the number of
          rows. */
       spirv_fit(&more->local_fit[d], (places * least - 1) / by + 1);
       for (int e = 0; e < 3; e++)
@@ -565,7 +564,7 @@ static void fit_access(const strides *s, function_info *more,
     spirv_fit(&more->local_items, (uint32_t)((s->smallest - 1) / bytes + 1));
 }
 
-/* Counts an access of `at` through a pointer with that stride. */
+/* Counts instruction `at`'s access through a pointer with that stride. */
 static void count_access(strides *s, uint32_t at, uint32_t pointer,
                          stride p, bool store)
 {
@@ -601,7 +600,7 @@ static void count_access(strides *s, uint32_t at, uint32_t pointer,
   }
 }
 
-/* Returns true for functions of OpenCL.std that take many steps. */
+/* Returns true for OpenCL.std functions that take many steps. */
 static bool is_long(uint32_t function)
 {
   switch (function) {
@@ -707,8 +706,8 @@ static void count(strides *s, uint32_t at)
   }
 }
 
-/* Sets the origins of pointers into local memory: its variables, and arguments
-   of kernels. */
+/* Sets the origins of pointers into local memory: variables and kernel
+   arguments. */
 static void find_arrays(strides *s)
 {
   const reader *r = s->r;
@@ -727,7 +726,7 @@ static void find_arrays(strides *s)
   }
 }
 
-/* Marks all pointers as unknown. */
+/* Limits groups as if all pointers into local memory were unknown. */
 static void lose_arrays(strides *s)
 {
   const reader *r = s->r;

@@ -20,7 +20,7 @@ void writer_free(spirv_writer *w) {
 
 uint32_t writer_id(spirv_writer *w) { return w->bound++; }
 
-/* Room for `count` words more, or NULL. */
+/* Returns room for `count` more words, or NULL. */
 static uint32_t *more(spirv_writer *w, int section, size_t count) {
   writer_words *s = &w->section[section];
   if (s->room - s->count < count) {
@@ -50,7 +50,7 @@ void writer_string(spirv_writer *w, int section, unsigned opcode,
                    size_t before, const uint32_t *words, const char *text,
                    size_t after, const uint32_t *rest) {
   size_t size = strlen(text);
-  if (size > 200000) size = 200000; /* an instruction has 65535 words */
+  if (size > 200000) size = 200000; /* an instruction has at most 65535 words */
   size_t length = size / 4 + 1;
   uint32_t *at = more(w, section, 1 + before + length + after);
   if (at == NULL) return;
@@ -71,7 +71,8 @@ static uint32_t hash(unsigned opcode, size_t count, const uint32_t *operands) {
   return h ^ h >> 15;
 }
 
-/* Whether the instruction at `at` is that one but for its result. */
+/* Returns true if the instruction at `at` is the given one, except for its
+   result. */
 static bool same(const uint32_t *at, unsigned opcode, unsigned result,
                  size_t count, const uint32_t *operands) {
   if (at[0] != ((uint32_t)(count + 2) << 16 | opcode)) return false;
@@ -80,8 +81,8 @@ static bool same(const uint32_t *at, unsigned opcode, unsigned result,
   return true;
 }
 
-/* The hash twice as large; its entries hold the offset of an instruction, and
-   are told apart by their operands alone. */
+/* Doubles the size of the hash table. Each entry holds the offset of an
+   instruction and the hash of its opcode and operands. */
 static void grow_index(spirv_writer *w) {
   size_t size = w->index_size == 0 ? 128 : w->index_size * 2;
   uint32_t *index = calloc(size * 2, sizeof *index);
@@ -101,8 +102,8 @@ static void grow_index(spirv_writer *w) {
   w->index_size = size;
 }
 
-/* The id of an instruction, which is added with the id `given`, or a new one
-   for 0, unless it is there. */
+/* Returns the id of an instruction. Adds the instruction if it is absent, with
+   the id `given`, or with a new id if `given` is 0. */
 static uint32_t find_or_add(spirv_writer *w, unsigned opcode, unsigned result,
                             size_t count, const uint32_t *operands,
                             uint32_t given) {

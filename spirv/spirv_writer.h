@@ -2,9 +2,10 @@
  * spirv_writer.h - the writer of SPIR-V: words, instructions, sections.
  * SPDX-License-Identifier: MIT
  *
- * A module is written into sections that are joined in the order SPIR-V wants.
- * Types and constants are written once each, by their words.  When memory runs
- * out the writer only remembers so; writer_finish then returns NULL.
+ * A module is written into sections, which are joined in the order that SPIR-V
+ * requires. Each type or constant with the same words is written once. When
+ * memory runs out, the writer only sets `failed`; writer_finish then returns
+ * NULL.
  */
 #ifndef SPIRV_WRITER_H
 #define SPIRV_WRITER_H
@@ -35,27 +36,27 @@ typedef struct spirv_writer {
 void writer_init(spirv_writer *w);
 void writer_free(spirv_writer *w);
 uint32_t writer_id(spirv_writer *w);
-/* One instruction of `count` operand words. */
+/* Writes an instruction with `count` operand words. */
 void writer_op(spirv_writer *w, int section, unsigned opcode, size_t count,
                const uint32_t *operands);
 #define WRITE(w, section, opcode, ...) \
   writer_op(w, section, opcode, \
             sizeof((uint32_t[]){__VA_ARGS__}) / sizeof(uint32_t), \
             (uint32_t[]){__VA_ARGS__})
-/* The same with a string after `before` words and `after` words behind it. */
+/* Writes an instruction with `before` words, a string and `after` words. */
 void writer_string(spirv_writer *w, int section, unsigned opcode,
                    size_t before, const uint32_t *words, const char *text,
                    size_t after, const uint32_t *rest);
-/* A type or constant of the global section, written once: the id of the
-   instruction with these operands, whose result stands at `result` (0 for
-   types, 1 for constants). */
+/* Writes a type or constant to the global section unless it is there. Returns
+   the id of the instruction with these operands; its result is operand `result`
+   (0 for types, 1 for constants). */
 uint32_t writer_once(spirv_writer *w, unsigned opcode, unsigned result,
                      size_t count, const uint32_t *operands);
-/* An instruction OpType... of another module with the id it has there;
+/* Writes an OpType... instruction of another module with its id in that module;
    writer_once then finds it. */
 void writer_type(spirv_writer *w, const uint32_t *instruction);
 void writer_capability(spirv_writer *w, uint32_t capability);
-/* The whole module, to be freed by the caller; NULL when memory ran out. */
+/* Returns the whole module for the caller to free; NULL when memory ran out. */
 uint32_t *writer_finish(spirv_writer *w, uint32_t version, size_t *count);
 
 #endif
