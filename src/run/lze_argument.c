@@ -14,7 +14,7 @@
 #include "run/lze_image.h"
 #include "run/lze_kernel.h"
 
-/* "2 (x)", as every message about an argument names it. */
+/* [-0, +1] Returns the name of an argument in messages, as "2 (x)". */
 const char *lze_argument_name(lua_State *L, const lze_Kernel *k,
                               uint32_t i) {
   const char *name = k->info->args[i].name;
@@ -22,7 +22,7 @@ const char *lze_argument_name(lua_State *L, const lze_Kernel *k,
                       : lua_pushfstring(L, "%d", (int)i + 1);
 }
 
-/* [-0, +1] Push the type of an argument as a script reads it in k.args. */
+/* [-0, +1] Returns the type of an argument as a script reads it in k.args. */
 const char *lze_argument_type_name(lua_State *L, const spirv_arg *a) {
   if (a->source_type != NULL) return lua_pushstring(L, a->source_type);
   const lze_Type *t = lze_argument_type(&a->type, false);
@@ -44,7 +44,7 @@ const char *lze_argument_type_name(lua_State *L, const spirv_arg *a) {
   }
 }
 
-/* Raise "kernel saxpy: argument 2 (x): float* expected, got ...", with a
+/* Raises "kernel saxpy: argument 2 (x): float* expected, got ...", with a
    description of the value. */
 static int argument_error(lua_State *L, const lze_Kernel *k, uint32_t i,
                           int index, const char *expected) {
@@ -78,7 +78,7 @@ static bool pointee_takes(const spirv_arg *a, const lze_Type *t) {
   }
 }
 
-/* Take a null pointer.  On a CPU device, dereferencing it ends this process;
+/* Accepts a null pointer.  On a CPU device, dereferencing it ends this process;
    with LZE_CHECK=1 a kernel is refused if it can only dereference it. */
 static void argument_take_null(lua_State *L, const lze_Kernel *k, uint32_t i) {
   if (k->o.context->state->check &&
@@ -111,8 +111,8 @@ static void argument_take_pointer(lua_State *L, const lze_Kernel *k,
   if (s->usage == LZE_DEVICE && s->device != k->module->device)
     argument_problem(L, k, i, "a device buffer of another device");
   a->buffer = b;
-  /* An empty view may begin at the end of its memory, which is not an address
-     of this memory: a driver refuses it. */
+  /* An empty view may begin at the end of its memory.  That address is not in
+     the memory, so a driver rejects it. */
   if (s->pointer != NULL)
     a->pointer = s->pointer + (b->offset < s->bytes ? b->offset : 0);
 }
@@ -147,8 +147,8 @@ static void argument_take_local(lua_State *L, const lze_Kernel *k, uint32_t i,
                                      (LUAI_UACINT)limit));
 }
 
-/* Check that a launch of k may use the storage of `window`, which belongs to an
-   object of `kind`, as its argument i, and retain it. */
+/* Checks that a launch of k may use the storage of `window`, which belongs to
+   an object of `kind`, as its argument i, and retains it. */
 static void argument_take_window(lua_State *L, const lze_Kernel *k,
                                  uint32_t i, const lze_Buffer *window,
                                  const char *kind) {
@@ -168,7 +168,7 @@ static void argument_take_window(lua_State *L, const lze_Kernel *k,
   a->pointer = s->image != NULL ? (void *)s->image : (void *)s->sampler;
 }
 
-/* Raise an error for a value at `index` that is not an image, or not a
+/* Raises an error for a value at `index` that is not an image, or not a
    sampler. */
 static void argument_lacks(lua_State *L, const lze_Kernel *k, uint32_t i,
                            int index, const char *expected) {
@@ -210,7 +210,7 @@ static void argument_take_sampler(lua_State *L, const lze_Kernel *k,
   argument_take_window(L, k, i, &s->window, "sampler");
 }
 
-/* Check the value at `index` and retain it for the launch.  Raises if it does
+/* Checks the value at `index` and retains it for the launch.  Raises if it does
    not fit. */
 static void argument_take(lua_State *L, const lze_Kernel *k, uint32_t i,
                           int index) {
@@ -229,7 +229,7 @@ static void argument_take(lua_State *L, const lze_Kernel *k, uint32_t i,
   }
   a->data = a->value;
   if (a->type != NULL) {
-    /* No Lua code may run unless it is an error. */
+    /* Lua code may run only if there is an error. */
     if (lze_type_try(L, a->type, index, a->value) ||
         (a->other != NULL && lze_type_try(L, a->other, index, a->value)))
       return;
@@ -289,7 +289,7 @@ int lze_arguments_refuse(lua_State *L, const lze_Kernel *k, int count) {
                     lua_tostring(L, -1), count, captures);
 }
 
-/* Take all arguments, the first at `index`. */
+/* Checks and retains all arguments, the first at `index`. */
 void lze_arguments_take(lua_State *L, const lze_Kernel *k, int index,
                         int count) {
   const uint32_t expected = k->info->arg_count;

@@ -1,5 +1,5 @@
 /*
- * lze_buffer.c - buffers: arguments and indices.
+ * lze_buffer.c - buffers as arguments, and their indices.
  * SPDX-License-Identifier: MIT
  */
 #include "run/lze_buffer.h"
@@ -53,7 +53,7 @@ lze_Queue *lze_buffer_default_queue(lua_State *L, const lze_Buffer *b) {
   return lze_default_queue(L, b->storage->o.context, b->storage->device);
 }
 
-/* Convert a position, which counts from the end if negative. */
+/* Converts a position, which counts from the end if negative. */
 static lua_Integer buffer_from_end(const lze_Buffer *b, lua_Integer i) {
   return i < 0 ? i + b->count + 1 : i;
 }

@@ -10,14 +10,14 @@
 #include "device/lze_device.h"
 #include "device/lze_native.h"
 
-/* Bytes [first, last) of a storage, and what a step does with them. */
+/* Bytes [first, last) of a storage, and how a step accesses them. */
 typedef struct lze_Access {
   lze_Storage *storage;
   size_t first, last;
   bool read, write;
 } lze_Access;
 
-/* Returns true if the two share bytes. */
+/* Returns true if the two accesses share bytes. */
 static inline bool lze_access_meets(const lze_Access *a, const lze_Access *b) {
   return a->storage == b->storage && a->first < b->last && b->first < a->last;
 }
@@ -32,7 +32,7 @@ typedef struct lze_Touch {
 
 enum { LZE_TOUCHES = 4 };
 
-/* One USM allocation, or an image or a sampler: what commands use. */
+/* One USM allocation, image or sampler that commands use. */
 struct lze_Storage {
   lze_Object o;
   lze_Usage usage;
@@ -42,13 +42,13 @@ struct lze_Storage {
   ze_sampler_handle_t sampler;  /* or NULL */
   size_t bytes;
   bool guarded;                 /* has canaries on both sides */
-  bool borrowed;                /* not ours to free: see lze_push_borrowed */
+  bool borrowed;                /* not freed by lze: see lze_push_borrowed */
   uint64_t id;                  /* the driver's id, if borrowed */
   bool awaited;                 /* array expressions have yet to read it */
   uint64_t asked;               /* how often lze_buffer_await was called */
   uint32_t imports;             /* buffers of this state that import it */
-  lze_Memory *memory;           /* if it is shared, or a callback waits for its
-                                   end; else NULL */
+  lze_Memory *memory;           /* NULL unless it is shared or a callback waits
+                                   for its end */
   uint64_t serial;              /* unlike its address, never reused */
   uint64_t record;              /* number of the record of its allocation, or
                                    0 */
@@ -77,11 +77,11 @@ typedef struct lze_Borrowed {
   size_t bytes;
   uint64_t id;
 } lze_Borrowed;
-/* [-0, +1] Push a buffer of `count` elements that starts at `pointer`, inside
+/* [-0, +1] Pushes a buffer of `count` elements that starts at `pointer`, inside
    `memory`.  Buffers on one allocation share a storage, so that their commands
    are ordered.  If `release` is not NULL, it is called when nothing in this
    state needs that storage any more; the same function with the same userdata
-   is called once.  Raises, and then never calls `release`. */
+   is called once.  If this raises, `release` is never called. */
 lze_Buffer *lze_push_borrowed(lua_State *L, lze_Context *context,
                               const lze_DeviceInfo *device,
                               const lze_Borrowed *memory, void *pointer,
@@ -89,8 +89,9 @@ lze_Buffer *lze_push_borrowed(lua_State *L, lze_Context *context,
                               void (*release)(void *, void *),
                               void *userdata);
 
-/* [-0, +1] Push a buffer of a storage on exported memory: the storage that the
-   context already has, or a new one, which takes over a reference; raises. */
+/* [-0, +1] Pushes a buffer of a storage on exported memory: the storage that
+   the context already has, or a new one, which takes over a reference;
+   raises. */
 lze_Buffer *lze_push_shared(lua_State *L, lze_Context *context,
                             const lze_Storage *like, const lze_Type *type,
                             size_t offset, lua_Integer count);
@@ -104,46 +105,48 @@ int lze_buffer_new(lua_State *L);
    context. */
 bool lze_device_reaches(const lze_DeviceInfo *device, const lze_Storage *s);
 
-/* [-2, +0] Make the two tables on top of the stack the metatables of arrays:
-   first that of their tables, then that of the objects that scripts have.  The
-   first contains functions: if the elements of an array are not computed yet,
-   `evaluate(array)` computes them; `settle(serial)` evaluates the expressions
-   that read the storage with that serial number; `aside(serial, list)` moves
-   these expressions into a list, and `back(list)` undoes that. */
+/* [-2, +0] Makes the two tables on top of the stack the metatables of arrays:
+   first the metatable of their tables, then the metatable of the objects that
+   scripts have.  The first contains functions: if the elements of an array are
+   not computed yet, `evaluate(array)` computes them; `settle(serial)` evaluates
+   the expressions that read the storage with that serial number;
+   `aside(serial, list)` moves these expressions into a list, and `back(list)`
+   undoes that. */
 void lze_keep_array_metatable(lua_State *L);
 /* nodes(meta, handle) -> functions for expressions, by name; arrays have these
    metatables. lze_expression_new.c describes each function. */
 int lze_array_nodes(lua_State *L);
-/* Compute the elements of the expression at `index`, if it is one.  Runs
+/* Computes the elements of the expression at `index`, if it is one.  Runs
    everything that a launch runs. */
 void lze_array_evaluate(lua_State *L, int index);
-/* Do this for the values at stack indices [first, last], and for the elements
-   of a table of arrays there.  Does nothing in a state without arrays. */
+/* Evaluates the values at stack indices [first, last], and the elements of
+   tables of arrays there.  Does nothing in a state without arrays. */
 void lze_arrays_evaluate(lua_State *L, int first, int last);
-/* Before a storage is written: evaluate the expressions that have yet to read
-   it.  This is a safe point like a wait: buffers may be closed afterwards. */
+/* Evaluates the expressions that have yet to read a storage, before the storage
+   is written.  This is a safe point like a wait: buffers may be closed
+   afterwards. */
 void lze_storage_flush_readers(lua_State *L, lze_Storage *s);
 /* Like lze_storage_flush_readers, but returns LUA_OK, or another status with
    the error on the stack. */
 int lze_storage_try_flush_readers(lua_State *L, lze_Storage *s);
-/* Move the expressions that have yet to read a storage into the list at
-   `index`, because the work that comes now precedes them; the second function
-   puts all expressions of a list back. */
+/* Moves the expressions that have yet to read a storage into the list at
+   `index`, because the next work precedes them; the second function puts all
+   expressions of a list back. */
 void lze_storage_suspend_readers(lua_State *L, lze_Storage *s, int index);
 void lze_storages_restore_readers(lua_State *L, int index);
-/* Call lze_storage_flush_readers before work that may write to the buffer at
+/* Calls lze_storage_flush_readers before work that may write to the buffer at
    `index`, if that is an open buffer. */
 void lze_buffer_flush_readers(lua_State *L, int index);
-/* [-0, +1] Push the buffer of exactly an array's elements; nil if they are not
-   contiguous. */
+/* [-0, +1] Pushes the buffer of exactly an array's elements; nil if they are
+   not contiguous. */
 void lze_push_array_buffer(lua_State *L, int index);
 
-/* Push an array's shape as text, as "{2, 3}"; for any other value, a
+/* Pushes an array's shape as text, as "{2, 3}"; for any other value, a
    description. */
 const char *lze_push_shape(lua_State *L, int index);
 
-/* Returns the open buffer at `arg`, or that of a contiguous array, which is
-   computed if it is an expression; raises for anything else. */
+/* Returns the open buffer at `arg`, or the buffer of a contiguous array, which
+   is computed if it is an expression; raises for anything else. */
 lze_Buffer *lze_check_buffer(lua_State *L, int arg);
 /* Like lze_check_buffer, for a caller that retains the buffer: replaces an
    array at `arg` by its buffer. */
@@ -153,7 +156,7 @@ lze_Buffer *lze_test_buffer(lua_State *L, int index);
 static inline bool lze_buffer_is_open(const lze_Buffer *b) {
   return b->storage != NULL && !b->storage->o.closed;
 }
-/* Record that expressions have yet to read the buffer: they are evaluated
+/* Records that expressions have yet to read the buffer: they are evaluated
    before its storage is written.  Returns false if it is closed. */
 static inline bool lze_buffer_await(const lze_Buffer *b) {
   if (!lze_buffer_is_open(b)) return false;
@@ -169,12 +172,12 @@ static inline char *lze_buffer_data(const lze_Buffer *b) {
    1. */
 lua_Integer lze_buffer_at(lua_State *L, const lze_Buffer *b, int arg,
                           const char *name);
-/* Convert the arguments i and j to elements [*first, *first + *n), counted from
-   0. i and j are 1-based and inclusive; negative values count from the end;
-   nothing is clamped. */
+/* Converts the arguments i and j to elements [*first, *first + *n), counted
+   from 0. i and j are 1-based and inclusive; negative values count from the
+   end; nothing is clamped. */
 void lze_buffer_range(lua_State *L, const lze_Buffer *b, int arg,
                       size_t *first, size_t *n);
-/* Wait until the host may read, or write, n elements from `first` on.  A hook
+/* Waits until the host may read, or write, n elements from `first` on.  A hook
    may run during the wait; raises if it has closed the buffer at `arg`. */
 void lze_buffer_wait(lua_State *L, int arg, const lze_Buffer *b,
                      size_t first, size_t n, bool write);
@@ -186,31 +189,32 @@ lze_Queue *lze_buffer_queue_at(lua_State *L, int arg);
 /* lze_check.c: with LZE_CHECK=1, returns the bytes of each canary before and
    behind the storage; else 0. */
 size_t lze_storage_guard(const lze_Storage *s);
-/* Write the canaries. */
+/* Writes the canaries. */
 void lze_storage_mark(lze_Storage *s);
-/* [-0, +0|1] With LZE_CHECK=1: returns true if a canary of the storage has been
-   overwritten, and pushes the place, as "4 bytes after its end".  Restores the
-   canaries, so that each hit is reported once. */
+/* [-0, +0|1] Returns true, with LZE_CHECK=1, if a canary of the storage has
+   been overwritten, and pushes the place, as "4 bytes after its end".  Restores
+   the canaries, so that each hit is reported once. */
 bool lze_storage_damaged(lua_State *L, lze_Storage *s);
-/* Check every storage of the state; returns the first damaged one, or NULL. */
+/* Checks every storage of the state; returns the first damaged one, or NULL. */
 lze_Storage *lze_any_damaged(lua_State *L, lze_State *S);
-/* Save the bytes of the storages of a launch that lie outside of all its
+/* Saves the bytes of the storages of a launch that lie outside of all its
    buffers, which are views, to compare them later: call begin, name each buffer
-   with the number of its argument, from 0, then take a copy when nothing writes
-   there any more.  Returns false if there are no bytes to save. */
+   with the number of its argument, counted from 0, then take a copy when
+   nothing writes there any more.  The last function returns false if there are
+   no bytes to save. */
 void lze_snapshot_begin(lua_State *L, lze_State *S);
 void lze_snapshot_name(lua_State *L, lze_State *S, const lze_Buffer *b,
                       int argument);
 bool lze_snapshot_take(lua_State *L, lze_State *S);
-/* Before a wait, in which a hook may close them: retain the storages until
-   lze_snapshot_forget. */
+/* Retains the storages until lze_snapshot_forget, for a wait in which a hook
+   may close them. */
 void lze_snapshot_pin(lze_State *S);
-/* After the launch: returns true if these bytes have been overwritten, and
+/* Returns true, after the launch, if these bytes have been overwritten, and
    pushes the place, as "4 bytes after its end", with the argument next to
    it. */
 bool lze_snapshot_damaged(lua_State *L, lze_State *S, int *argument);
 void lze_snapshot_forget(lze_State *S);
-/* The storages of a state, counted. */
+/* Counts of the storages of a state. */
 typedef struct lze_StorageCount {
   size_t bytes[LZE_HOST + 1];   /* by usage */
   size_t pinned, pinned_bytes;  /* used by work in flight */
@@ -219,33 +223,33 @@ lze_StorageCount lze_count_storages(const lze_State *S);
 /* Returns the memory of a device that this state does not use; Level Zero's
    core does not report what other processes use. */
 uint64_t lze_free_bytes(const lze_State *S, const lze_DeviceInfo *device);
-/* Returns an empty storage with one owner, after making room for `bytes`:
+/* Returns an empty storage with one owner, after making room for `bytes` bytes:
    finalizers may run.  Raises. */
 lze_Storage *lze_storage_new(lua_State *L, lze_Context *context,
                              const lze_DeviceInfo *device, lze_Usage usage,
                              size_t bytes);
-/* Set the size of the storage, which counts as the state's memory. */
+/* Sets the size of the storage, which counts as the state's memory. */
 void lze_storage_count(lze_Storage *s, size_t bytes);
-/* [-0, +1] Push a new buffer with undefined contents; raises when memory runs
+/* [-0, +1] Pushes a new buffer with undefined contents; raises when memory runs
    out. */
 lze_Buffer *lze_push_buffer(lua_State *L, lze_Context *context,
                             const lze_DeviceInfo *device, lze_Usage usage,
                             const lze_Type *type, size_t count);
-/* [-0, +1] Push a shared buffer of `count` elements with no memory behind it,
-   to check a launch with. */
+/* [-0, +1] Pushes a shared buffer of `count` elements without memory, for the
+   check of a launch. */
 void lze_push_stub(lua_State *L, lze_Context *context,
                    const lze_DeviceInfo *device, const lze_Type *type,
                    lua_Integer count);
-/* [-0, +1] Push a view: `count` elements from byte `offset` of the storage of
+/* [-0, +1] Pushes a view: `count` elements from byte `offset` of the storage of
    the open buffer at `buffer`. */
 void lze_push_window(lua_State *L, int buffer, size_t offset,
                      const lze_Type *type, lua_Integer count);
 
-/* [-0, +1] Push a view of a storage that something else keeps alive. */
+/* [-0, +1] Pushes a view of a storage that something else keeps alive. */
 void lze_push_storage_window(lua_State *L, lze_Storage *s, size_t offset,
                              const lze_Type *type, lua_Integer count);
 
-/* [-0, +2] Push the context of the open buffer at `arg` and a new buffer of
+/* [-0, +2] Pushes the context of the open buffer at `arg` and a new buffer of
    bytes in that context.  A finalizer may close the buffer at `arg` while this
    allocates; then it raises. */
 lze_Buffer *lze_push_beside(lua_State *L, int arg, lze_Usage usage,
@@ -253,7 +257,7 @@ lze_Buffer *lze_push_beside(lua_State *L, int arg, lze_Usage usage,
 /* Returns lze_buffer_queue_at once that queue can take one more command; no Lua
    code has run since it was found. */
 lze_Queue *lze_buffer_queue(lua_State *L, int arg);
-/* Read one to three positive integers from field `key` of the table at t;
+/* Reads one to three positive integers from field `key` of the table at t;
    missing ones are 1. */
 void lze_copy_box_triple(lua_State *L, int t, const char *key, bool needed,
                          size_t out[3]);
@@ -270,7 +274,7 @@ typedef struct lze_Fill {
   size_t offset, bytes, pattern_bytes;
   _Alignas(8) char pattern[16 * 8];
 } lze_Fill;
-/* Check dst, src, i, j, at, or x, v, i, j, from stack index `arg` on, as the
+/* Checks dst, src, i, j, at, or x, v, i, j, from stack index `arg` on, as the
    methods of a buffer do.  Raises if the buffers belong to two contexts or a
    copy overlaps itself. */
 void lze_copy_check(lua_State *L, int arg, lze_Copy *c);
@@ -285,46 +289,45 @@ void lze_fill_check(lua_State *L, int arg, lze_Fill *f);
    The pushed value keeps that alive. */
 const char *lze_buffer_bytes(lua_State *L, int arg, const lze_Buffer *b,
                              size_t first, size_t n);
-/* Copy host bytes to elements from `first` on. */
+/* Copies host bytes to elements from `first` on. */
 void lze_buffer_put(lua_State *L, int arg, const lze_Buffer *b,
                     size_t first, const char *bytes, size_t n);
-/* Raise that n elements from position `at` (from 1) on are too many. */
+/* Raises that n elements from position `at` (from 1) on are too many. */
 void lze_buffer_too_many(lua_State *L, const lze_Buffer *b, int arg,
                          lua_Integer n, lua_Integer at);
-/* Enqueue a fill; returns the command. */
+/* Enqueues a fill; returns the command. */
 lze_Command *lze_fill_append(lua_State *L, lze_Queue *q, bool timed,
                              const lze_Fill *f);
-/* Check x, v, i, j from stack index `arg` on and fill on the default queue, or
-   on the one at 1 if `arg` is 2. */
+/* Checks x, v, i, j from stack index `arg` on and fills on the default queue,
+   or on the one at 1 if `arg` is 2. */
 lze_Command *lze_fill_on(lua_State *L, int arg);
-/* dst:copy(src[first..]) at element `at` (from 1) of dst, on queue q, which
-   must be lze_buffer_queue_at(L, dst_arg); q is NULL if the caller will wait
-   for the copy.  Returns the last command, or NULL if there is nothing to
-   copy. */
+/* Copies src[first..] to element `at` (from 1) of dst, on queue q, which must
+   be lze_buffer_queue_at(L, dst_arg); q is NULL if the caller will wait for the
+   copy.  Returns the last command, or NULL if there is nothing to copy. */
 lze_Command *lze_copy_elements(lua_State *L, lze_Queue *q,
                                bool timed, int dst_arg,
                                lze_Buffer *dst, int src_arg,
                                lze_Buffer *src, size_t first,
                                size_t n, lua_Integer at);
-/* Check dst, src, i, j, at from stack index `arg` on and copy on the default
+/* Checks dst, src, i, j, at from stack index `arg` on and copies on the default
    queue, or on the one at 1 if `arg` is 2. */
 lze_Command *lze_copy_on(lua_State *L, int arg);
 
 /* "shared", "device", "host", NULL: by lze_Usage. */
 extern const char *const lze_usage_names[];
-/* lze_element.c: [-0, +1] push the struct at byte `offset` of the storage of
+/* lze_element.c: [-0, +1] pushes the struct at byte `offset` of the storage of
    the buffer at `buffer`, as a place in it. */
-/* [-0, +1] Push the table of a vector with the value at p, which lies at
+/* [-0, +1] Pushes the table of a vector with the value at p, which lies at
    `offset` of the storage of the buffer at `buffer`: assignments to the table
    are also written there. */
 void lze_push_vector(lua_State *L, int buffer, const lze_Type *type,
                      size_t offset, const void *p);
 void lze_push_element(lua_State *L, int buffer, const lze_Type *type,
                       size_t offset);
-/* Add the text of the value at p. [-0, +0] except for the luaL_Buffer. */
+/* Adds the text of the value at p. [-0, +0] except for the luaL_Buffer. */
 void lze_type_add(lua_State *L, luaL_Buffer *b, const lze_Type *type,
                   const void *p);
-/* lze_buffer_new.c: [-0, +1] pack n elements of the table at `arg` into new
+/* lze_buffer_new.c: [-0, +1] packs n elements of the table at `arg` into new
    memory, which the pushed value keeps alive.  Raises if an element does not
    fit. */
 char *lze_table_pack(lua_State *L, const lze_Type *type, int arg,
@@ -333,7 +336,7 @@ char *lze_table_pack(lua_State *L, const lze_Type *type, int arg,
 size_t lze_table_length(lua_State *L, int arg, const lze_Type *type);
 /* Returns the length of a table with metamethods: a plain table with its
    elements replaces it, unless there are more than `most`.  Its metamethods may
-   run anything. */
+   run any code. */
 lua_Integer lze_table_ask(lua_State *L, int arg, const lze_Type *type,
                           lua_Integer most);
 

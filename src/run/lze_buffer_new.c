@@ -27,9 +27,9 @@ char *lze_table_pack(lua_State *L, const lze_Type *type, int arg,
   return packed;
 }
 
-/* For a protected call: calls lua_next after the key at 3 of the table at 2,
-   and reports at 1 if it was called and if it returned.  A debug hook may raise
-   before and after that. */
+/* The result of table_next, which calls lua_next in a protected call with the
+   key at 3 of the table at 2: whether it was called, and whether it returned.
+   A debug hook may raise before and after that. */
 typedef struct NextAnswer {
   bool asked, answered;
 } NextAnswer;
@@ -41,7 +41,7 @@ static int table_next(lua_State *L) {
   return 0;
 }
 
-/* Raise that the table at `arg` has nil at an index. */
+/* Raises that the table at `arg` has nil at an index. */
 static void table_lacks(lua_State *L, int arg, const lze_Type *type,
                         lua_Integer index) {
   char element[LZE_ELEMENT_BYTES];
@@ -76,9 +76,9 @@ size_t lze_table_length(lua_State *L, int arg, const lze_Type *type) {
   return (size_t)border;
 }
 
-/* A table with a __len metamethod is read through its metamethods: a plain
-   table with its elements replaces it at `arg`, unless there are more than
-   `most`.  Returns the length.  Its metamethods may run anything. */
+/* Reads a table with a __len metamethod through its metamethods: a plain table
+   with its elements replaces it at `arg`, unless there are more than `most`.
+   Returns the length.  Its metamethods may run any code. */
 lua_Integer lze_table_ask(lua_State *L, int arg, const lze_Type *type,
                           lua_Integer most) {
   if (luaL_getmetafield(L, arg, "__len") == LUA_TNIL)
@@ -178,7 +178,7 @@ int lze_buffer_new(lua_State *L) {
     zero = lze_opt_boolean(L, 3, "zero", true);
     lua_settop(L, 3);
   }
-  /* Conversion errors are found before anything is allocated. */
+  /* Find conversion errors before anything is allocated. */
   const char *bytes = NULL;
   if (from == NULL && lua_istable(L, 2))
     bytes = lze_table_pack(L, type, 2, count);

@@ -2,8 +2,8 @@
  * lze_build.c - native modules, built or taken from the cache.
  * SPDX-License-Identifier: MIT
  *
- * The guarded entry points of a module (spirv_guard.h) are in a native module
- * of their own, which is built when a range first needs one.  If the module
+ * The guarded entry points of a module (spirv_guard.h) are in their own native
+ * module, which is built when a range first needs one.  If the module
  * has program-scope variables, whose values all its kernels share, one native
  * module has both forms from the start.
  */
@@ -22,7 +22,7 @@ bool lze_build_options(lze_Module *m, const char *flags,
   const uint32_t n = constants->numConstants;
   if (flags != NULL && (m->flags = strdup(flags)) == NULL) return false;
   if (n == 0) return true;
-  /* One block: the pointers, the values, the ids. */
+  /* One block holds the pointers, the values and the ids. */
   const void **pointers =
       malloc(n * (sizeof *pointers + sizeof(uint64_t) + sizeof(uint32_t)));
   if (pointers == NULL) return false;
@@ -64,8 +64,8 @@ ze_result_t lze_build(lze_Module *m, ze_module_format_t format,
   if (r == ZE_RESULT_SUCCESS) return r;
   *handle = NULL;
   /* Loaders from 1.8 to 1.32 that wrap handles leave the log of a failed build
-     unwrapped: to touch it would crash.  The driver's own description of the
-     error is all that is left then. */
+     unwrapped, so that using it would crash.  Only the driver's own description
+     of the error remains in this case. */
   if (m->o.context->state->system->wraps) m->log = NULL;
   return r;
 }
@@ -120,8 +120,8 @@ ze_result_t lze_build_spirv(lze_Module *m, const void *bytes, size_t size,
   return r;
 }
 
-/* Returns what of the module calls no undefined function, or NULL if memory
-   ran out. */
+/* Returns the part of the module that calls no undefined functions, or NULL if
+   memory ran out. */
 static spirv_module *defined_part(const lze_Module *m) {
   char ignored[64];
   size_t size;
@@ -158,7 +158,7 @@ void lze_build_log(const lze_Module *m, const char *name,
                     : "refused");
 }
 
-/* Builds the guarded entry points, except of kernels that the driver could not
+/* Builds the guarded entry points, except for kernels that the driver could not
    build. */
 static ze_result_t build_guards(lze_Module *m) {
   if (builds_both(m)) {

@@ -17,20 +17,20 @@ void lze_build_options_free(lze_Module *m);
 ze_result_t lze_build(lze_Module *m, ze_module_format_t format,
                       const void *bytes, size_t size,
                       ze_module_handle_t *handle);
-/* Builds SPIR-V, or takes the native binary that an earlier build of m->key
-   left; sets *cached if it did. */
+/* Builds SPIR-V, or loads the native binary of an earlier build of m->key; sets
+   *cached in that case. */
 ze_result_t lze_build_spirv(lze_Module *m, const void *bytes, size_t size,
                             bool *cached);
-/* Builds of the module's SPIR-V what calls no undefined function. */
+/* Builds the part of the module's SPIR-V that calls no undefined functions. */
 ze_result_t lze_build_defined(lze_Module *m);
 /* Logs a build of m if builds are logged: its duration since `start`, the bytes
    of its input, and whether it was cached or refused. */
 void lze_build_log(const lze_Module *m, const char *name,
                    ze_module_handle_t handle, uint64_t start, size_t bytes,
                    ze_result_t r, bool cached);
-/* Makes k->guarded usable: builds the module's guarded entry points if no
-   other kernel has needed them, and creates the kernel's.  Returns the entry
-   point of the driver that failed, with *result, or NULL. */
+/* Makes k->guarded usable: builds the module's guarded entry points unless
+   another kernel has needed them before, and creates the kernel's.  Returns the
+   driver function that failed, with *result, or NULL. */
 const char *lze_build_guarded(lze_Kernel *k, ze_result_t *result);
 
 #endif

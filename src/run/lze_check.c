@@ -48,17 +48,16 @@ bool lze_storage_damaged(lua_State *L, lze_Storage *s) {
   return true;
 }
 
-/* --- bytes outside of views
-   ------------------------------------------------ */
+/* --- bytes outside of views ---------------------------------------------- */
 
-/* Bytes [first, last) of a storage that an argument names. */
+/* Bytes [first, last) of a storage, covered by an argument. */
 typedef struct Named {
   lze_Storage *storage;
   size_t first, last;
   int argument;
 } Named;
 
-/* Saved bytes of a storage that no argument names. */
+/* Saved bytes of a storage, covered by no argument. */
 typedef struct Kept {
   struct Kept *next;
   lze_Storage *storage;
@@ -99,7 +98,7 @@ void lze_snapshot_begin(lua_State *L, lze_State *S) {
   lze_check_memory(L, S->snapshot != NULL);
 }
 
-/* Memory shared with others is skipped: they may write to it at any time. */
+/* Skips memory shared with others, because they may write to it at any time. */
 void lze_snapshot_name(lua_State *L, lze_State *S, const lze_Buffer *b,
                       int argument) {
   struct lze_Snapshot *o = S->snapshot;
@@ -112,7 +111,7 @@ void lze_snapshot_name(lua_State *L, lze_State *S, const lze_Buffer *b,
               b->offset + (size_t)b->count * b->type->bytes, argument};
 }
 
-/* Returns the first byte from `at` on that no argument names, or the storage's
+/* Returns the first byte from `at` on that no argument covers, or the storage's
    end. */
 static size_t snapshot_from(const struct lze_Snapshot *o, const lze_Storage *s,
                            size_t at) {
@@ -123,7 +122,7 @@ static size_t snapshot_from(const struct lze_Snapshot *o, const lze_Storage *s,
   return at;
 }
 
-/* Returns the first byte behind `at` that an argument names, or the storage's
+/* Returns the first byte after `at` that an argument covers, or the storage's
    end. */
 static size_t snapshot_to(const struct lze_Snapshot *o, const lze_Storage *s,
                          size_t at) {

@@ -28,7 +28,7 @@ static void command_drop_error(lze_Command *c) {
   c->error_ref = 0;
 }
 
-/* Return it to the free list if nothing refers to it. */
+/* Returns the command to the free list if nothing refers to it. */
 static void command_settle(lze_Command *c) {
   if (c->owners != 0 || c->pins != 0 || c->queue != NULL) return;
   lze_watch_free(c->watch);
@@ -84,7 +84,7 @@ void lze_command_unpin(lze_Command *c) {
   command_settle(c);
 }
 
-/* Release everything that the command uses. */
+/* Releases everything that the command uses. */
 static void command_release(lze_Command *c) {
   for (uint32_t i = 0; i < c->use_count; i++) {
     lze_use_unlink(&c->uses[i]);
@@ -125,11 +125,11 @@ static void command_set_name(lze_Command *c, const char *name) {
     c->name[sizeof c->name - 1] = '\0';
 }
 
-/* Retire finished commands; query the device once per this many new
+/* The device is queried for finished commands once per this many new
    commands. */
 #define PROBE_EVERY 8
 
-/* Of commands that need no event, one in this many gets one, so that their pins
+/* One in this many commands gets an event that it does not need, so that pins
    are released while a script only enqueues. */
 #define MARK_EVERY 64
 
@@ -144,14 +144,14 @@ static void begin_reap(lze_Queue *q) {
   lze_command_poll(q->probe);
 }
 
-/* Attach the command to this queue. */
+/* Attaches the command to this queue. */
 static void command_attach(lze_Command *c, lze_Queue *q, const char *name) {
   c->context = q->o.context;
   lze_pin(&c->context->o);
   c->queue = q;
   lze_pin(&q->o);
-  c->device = q->device->base; /* it may outlive a context of the embedding
-                                  program */
+  c->device = q->device->base; /* the command may outlive a context of the
+                                  embedding program */
   lze_State *S = c->state;
   c->serial = S->calling != NULL ? S->calling->serial : ++S->serial;
   command_set_name(c, name);
@@ -198,8 +198,8 @@ void lze_begin_reserved(lze_Command *c, lze_Queue *q, const char *name,
   command_attach(c, q, name);
 }
 
-/* Give a command an event if it has none, with a barrier after it.  The command
-   is the newest of its queue, so the barrier waits for nothing else. */
+/* Gives a command an event if it lacks one, with a barrier after it.  The
+   command is the newest of its queue, so the barrier waits for nothing else. */
 bool lze_command_mark(lze_Command *c, lze_Outcome *out) {
   if (c->event != NULL) return true;
   c->event = lze_event_take(c->context, false, out);
@@ -217,9 +217,9 @@ bool lze_command_mark(lze_Command *c, lze_Outcome *out) {
   return true;
 }
 
-/* Returns the command whose event reports that `c` is over: itself, or the
-   first after it with an event; the newest gets one if necessary.  NULL, with
-   the driver's outcome, if that fails. */
+/* Returns the command whose event reports that `c` is over: `c` itself, or the
+   first after it with an event; the newest gets one if necessary.  Returns
+   NULL, with the driver's outcome, if that fails. */
 lze_Command *lze_command_marked(lze_Command *c, lze_Outcome *out) {
   while (c->event == NULL && c->next != NULL) c = c->next;
   return lze_command_mark(c, out) ? c : NULL;
@@ -274,8 +274,8 @@ void lze_command_pin(lua_State *L, lze_Command *c, lze_Object *object) {
   lze_pin(object);
 }
 
-/* Abort a command because it lacks a resource, or a command that it waits for
-   does. */
+/* Aborts a command because it, or a command that it waits for, lacks a
+   resource. */
 void lze_command_refuse(lua_State *L, lze_Command *c,
                         const lze_Outcome *out) {
   const lze_Driver *driver = c->device->driver;
@@ -426,7 +426,7 @@ lze_Command *lze_command_foreign(lua_State *L, lze_Context *context,
   c->context = context;
   c->next = context->foreign;
   context->foreign = c;
-  lze_own(&context->o); /* not pinned: closing it leaves nothing there */
+  lze_own(&context->o); /* not pinned: closing the context is safe */
   c->device = device->base;
   command_set_name(c, "event");
   return c;
@@ -447,7 +447,7 @@ void lze_failure_drop(lze_Command **slot) {
   if (c != NULL) lze_command_disown(c);
 }
 
-/* Store a failure for the next wait, unless an unreported one is stored. */
+/* Stores a failure for the next wait, unless an unreported one is stored. */
 static void failure_keep(lze_Command **slot, lze_Command *c) {
   if (*slot != NULL && !(*slot)->raised) return;
   lze_failure_drop(slot);
@@ -455,7 +455,7 @@ static void failure_keep(lze_Command **slot, lze_Command *c) {
   lze_command_own(c);
 }
 
-/* Remove a command from its queue, with its outcome. */
+/* Removes a command from its queue, with its outcome. */
 static void command_retire(lze_Command *c, const lze_Outcome *out) {
   lze_Queue *q = c->queue;
   lze_Command *before = NULL;
@@ -477,7 +477,8 @@ static void command_retire(lze_Command *c, const lze_Outcome *out) {
   lze_Outcome signal;
   if (c->hosted && out->result != ZE_RESULT_SUCCESS &&
       !ZE_TRY(&signal, zeEventHostSignal, c->event->handle)) {
-    /* Others wait for that event: a failure to signal it matters more. */
+    /* Other commands wait for that event: a failure to signal it matters
+       more. */
     out = &signal;
     command_drop_error(c);
   }
@@ -520,8 +521,8 @@ bool lze_command_is_over(const lze_Command *c, const lze_Outcome *out) {
   return lze_is_over(c->device, out);
 }
 
-/* Retire `c`, for which that outcome is final.  Commands issued before it on an
-   ordered queue are over too; the outcome of each is queried anyway. */
+/* Retires `c` with its final outcome.  Commands issued before it on an ordered
+   queue are over too; the outcome of each is queried anyway. */
 void lze_command_retire_to(lze_Command *c, const lze_Outcome *out) {
   lze_Queue *q = c->queue;
   if (!q->ordered) {

@@ -1,5 +1,5 @@
 /*
- * lze_command.h - commands in flight: what they use, wait for and result in.
+ * lze_command.h - commands in flight: their uses, waits and results.
  * SPDX-License-Identifier: MIT
  */
 #ifndef LZE_COMMAND_H
@@ -33,7 +33,7 @@ struct lze_Command {
   uint32_t owners, pins;
   lze_Status status;
   bool raised;                  /* its failure has been raised */
-  int error_ref;                /* error to raise instead of it, or 0 */
+  int error_ref;                /* error to raise in its place, or 0 */
   uint64_t serial;              /* counts up in the order of issue */
   uint64_t record;              /* number of its record, or 0 */
   struct lze_Tasks *tasks;      /* tasks of its plan, if it is a recorded run
@@ -45,8 +45,8 @@ struct lze_Command {
   lze_Context *context;         /* pinned while it is in flight */
   struct lze_EventSlot *event;  /* signalled when all of it is done; NULL while
                                    no other code needs to wait for it */
-  bool *lazy;                   /* true if a command like this should begin
-                                   without an event; NULL if unknown */
+  bool *lazy;                   /* true if such a command should begin without
+                                   an event; NULL if unknown */
   uint32_t launches;            /* how many it represents */
   struct lze_EventSlot *first;  /* for the first part of a split launch */
   char name[64];                /* "kernel saxpy", "copy", ... */
@@ -62,7 +62,7 @@ struct lze_Command {
   struct lze_Batch *batch;      /* the batch whose list it is in, until it is
                                    over */
   lze_Command *caller;          /* for a run whose callback is running: the run
-                                   in whose callback that happens; or NULL */
+                                   whose callback started it; or NULL */
   lze_Watch *watch;             /* for ev:fd, or NULL */
   bool hosted;                  /* the host signals its event, at the latest
                                    when it is retired */
@@ -87,12 +87,12 @@ struct lze_Command {
  *   lze_command_after(L, c, other);                         any number
  *   lze_command_order(L, c);        finds the hazards, fills c->waits
  *   ... driver calls with c->wait_handles and lze_command_event(c) ...
- *   lze_end(c);                     or lze_abort(c) if the first one failed,
- *                                   or lze_abandon(c) if a later one failed
+ *   lze_end(c);                     or lze_abort(c) if the first call failed,
+ *                                   or lze_abandon(c) if a later call failed
  *
- * Each of the functions that take L may raise (out of memory, a failed event)
- * and has then aborted the command.  Between lze_begin and lze_end no other
- * call that may raise is allowed.
+ * If one of the functions with L raises (out of memory, a failed event), it has
+ * aborted the command.  No other call that may raise is allowed between
+ * lze_begin and lze_end.
  *
  * If `lazy` is not NULL and *lazy is true, the command begins without an event:
  * on an ordered queue, a command whose storages are all used again by the next
@@ -115,30 +115,30 @@ void lze_command_use(lua_State *L, lze_Command *c, lze_Storage *storage,
                      size_t first, size_t last, bool write);
 void lze_command_pin(lua_State *L, lze_Command *c, lze_Object *object);
 void lze_command_after(lua_State *L, lze_Command *c, lze_Command *other);
-/* For an `after` value at stack index `index`: an event, or an array of events.
-   The first function raises, with `what` in front, unless each is an event that
-   a command of the context can wait for; the second makes c wait for them. */
+/* Checks the `after` value at stack index `index`: an event, or an array of
+   events.  The first function raises, with `what` in front, unless a command of
+   the context can wait for each event; the second makes c wait for them. */
 void lze_check_after(lua_State *L, int index, const lze_Context *context,
                      const char *what);
 void lze_command_after_all(lua_State *L, lze_Command *c, int index);
 void lze_command_order(lua_State *L, lze_Command *c);
-/* Give a timed command an event for its first part also. */
+/* Gives a timed command another event, for its first part. */
 void lze_command_time_first(lua_State *L, lze_Command *c);
 ze_event_handle_t lze_command_event(const lze_Command *c);
 void lze_end(lze_Command *c);
 void lze_abort(lze_Command *c);
-/* Part of the command is on the device, but not the signal of its end.  In an
-   immediate list that keeps the order the next command reports the end; else a
-   barrier may, and if that fails the resources it uses are leaked, with a
-   warning at the end of the state. */
+/* Ends a command of which a part is on the device, but not the signal of its
+   end.  In an immediate list that keeps the order, the next command reports the
+   end; otherwise a barrier may.  If that fails, the resources that the command
+   uses are leaked, with a warning at the end of the state. */
 void lze_abandon(lze_Command *c);
 
-/* Repeated launches of one kernel need not be a command each: the newest
-   command of an ordered queue, if no other command waits for it alone, can
-   represent one more launch. lze_extensible returns it if it began with this
-   `lazy`; lze_command_repeats returns true if its i-th use is exactly this one
-   and no other command uses that storage; lze_extend counts one more launch,
-   already appended. */
+/* Repeated launches of one kernel can share a command: the newest command of an
+   ordered queue, if no other command waits for it alone, can represent one more
+   launch.  lze_extensible returns it if it began with this `lazy`;
+   lze_command_repeats returns true if its i-th use is exactly this one and no
+   other command uses that storage; lze_extend counts one more launch, already
+   appended. */
 lze_Command *lze_extensible(const lze_Queue *q, const bool *lazy);
 bool lze_command_repeats(const lze_Command *c, uint32_t i,
                          const lze_Storage *storage, size_t first, size_t last,
@@ -152,7 +152,7 @@ lze_Command *lze_command_foreign(lua_State *L, lze_Context *context,
                                  const lze_DeviceInfo *device,
                                  ze_event_handle_t event);
 
-/* Append a signal of the native event to c's list, after all parts of c. */
+/* Appends a signal of the native event to c's list, after all parts of c. */
 bool lze_command_signal(const lze_Command *c, ze_event_handle_t event,
                         lze_Outcome *out);
 /* Returns the wrapped event at `index`, which a command of the context can
@@ -169,96 +169,100 @@ lze_Command *lze_command_done(lua_State *L, const lze_DeviceInfo *device,
 void lze_command_own(lze_Command *c);
 void lze_command_disown(lze_Command *c);
 
-/* Returns true if the driver's answer about a command's event, or to giving it
-   one, means that the command is over.  A failure says nothing about the
-   command, which may still run; a lost device counts only if the device itself
-   also reports it: memory that the command may use must not be freed before,
-   nor its event be reused. */
+/* Returns true if the driver's result, of a query of the command's event or of
+   giving it one, means that the command is over.  A failure does not mean that:
+   the command may still run.  A lost device counts only if the device itself
+   also reports it: before that, memory that the command may use must not be
+   freed, nor its event be reused. */
 bool lze_command_is_over(const lze_Command *c, const lze_Outcome *out);
 /* Like lze_command_is_over, for any event that this device signals. */
 bool lze_is_over(const lze_DeviceInfo *device, const lze_Outcome *out);
 
-/* Query the device, without waiting, and retire finished commands.  Returns
+/* Queries the device, without waiting, and retires finished commands.  Returns
    true if the command is done or failed. */
 bool lze_command_poll(lze_Command *c);
 /* Like lze_command_poll, but raises the driver's error if the query fails. */
 bool lze_command_check(lua_State *L, lze_Command *c);
 
-/* Wait in slices until done or the deadline; true when done.  Raises the
-   command's failure (once), errors of a debug hook, and the driver's error if
-   it cannot be queried; then the command is still pending. */
+/* Waits in slices until the command is done or the deadline has passed; returns
+   true if it is done.  Raises the command's failure (once), errors of a debug
+   hook, and the driver's error if the command cannot be queried; in that case
+   the command is still pending. */
 bool lze_command_wait(lua_State *L, lze_Command *c, uint64_t deadline);
-/* A wait calls the debug hook this often: too short for a person to notice. */
+/* The interval at which a wait calls the debug hook: too short for a person to
+   notice. */
 #define LZE_SLICE_NS 50000000u
 
 /* For the files of this layer. */
-/* Link a use into the list of its storage, and unlink it. */
+/* Links a use into the list of its storage; the second function unlinks it. */
 void lze_use_link(lze_Use *u);
 void lze_use_unlink(lze_Use *u);
 void lze_command_unpin(lze_Command *c);
 void lze_command_free(lze_Command *c);
-/* Make c wait for another command; false if a resource for that is missing. */
+/* Makes c wait for another command; returns false if a resource for that is
+   missing. */
 bool lze_command_wait_for(lze_Command *c, lze_Command *other,
                           lze_Outcome *out);
-/* Abort c and raise the outcome of the missing resource. */
+/* Aborts c and raises the outcome of the missing resource. */
 void lze_command_refuse(lua_State *L, lze_Command *c, const lze_Outcome *out)
     __attribute__((noreturn));
-/* Give a command an event if it has none, through a barrier after it. */
+/* Gives a command an event if it lacks one, through a barrier after it. */
 bool lze_command_mark(lze_Command *c, lze_Outcome *out);
-/* Make c wait for the commands whose uses conflict with its own; false as
-   above. */
+/* Makes c wait for the commands whose uses conflict with its own; returns like
+   lze_command_wait_for. */
 bool lze_command_meet(lze_Command *c, lze_Outcome *out);
-/* Returns the command whose event reports that c is over; NULL with the
-   outcome. */
+/* Returns the command whose event reports that c is over; returns NULL, with
+   the outcome, if that fails. */
 lze_Command *lze_command_marked(lze_Command *c, lze_Outcome *out);
-/* Retire c, for which that outcome is final, and the commands that are over
-   with it. */
+/* Retires c with its final outcome, and the commands that are over with it. */
 void lze_command_retire_to(lze_Command *c, const lze_Outcome *out);
-/* Raise that the driver does not report if c is over. */
+/* Raises that the driver does not report whether c is over. */
 void lze_command_unreported(lua_State *L, const lze_Command *c,
                         const lze_Outcome *out) __attribute__((noreturn));
-/* Retain a queue and its context, which a default queue does not do. */
+/* Retains a queue and its context; a default queue does not retain its
+   context. */
 void lze_queue_hold(lze_Queue *q);
 void lze_queue_release(lze_Queue *q);
-/* Returns a command so that waiting for it waits for all: the newest; without
-   order, any. */
+/* Returns the command to wait for if all commands must be over: the newest or,
+   without order, any. */
 lze_Command *lze_queue_last(const lze_Queue *q);
 
-/* Returns true if a pending command waits for `first`, directly or
+/* Returns true if pending command `c` waits for `first`, directly or
    indirectly. */
 bool lze_command_follows(const lze_Command *c, const lze_Command *first);
 
-/* Returns true if a command waits for a run whose callback is running: then
-   nothing inside that callback may wait for it. */
+/* Returns true if a command waits for a run whose callback is running: in this
+   case nothing inside that callback may wait for it. */
 bool lze_command_is_later(const lze_Command *c);
 /* Returns true if a command enqueued now would run after a command of that
-   kind, and so never. */
+   kind, and would therefore never run. */
 bool lze_queue_is_later(const lze_Queue *q);
-/* While a callback of a run is called, nothing waits for the storages that the
-   run uses; afterwards the run waits for the commands that the callback has
-   enqueued.  False with the outcome if it cannot. */
+/* Called before and after a callback of a run.  During the callback, nothing
+   waits for the storages that the run uses; afterwards the run waits for the
+   commands that the callback has enqueued.  The second function returns false,
+   with the outcome, if it cannot. */
 void lze_command_suspend(lze_Command *c);
 bool lze_command_resume(lze_Command *c, lze_Outcome *out);
-/* Make it fail with that outcome when the device has finished it. */
+/* Makes c fail with that outcome when the device has finished it. */
 void lze_command_doom(lze_Command *c, const lze_Outcome *out);
-/* End a command on the host: it has failed, with the value of a registry
-   reference as its error or, without a reference (0), the outcome. */
+/* Ends a command on the host as failed: its error is the value of a registry
+   reference or, without a reference (0), the outcome. */
 void lze_command_fail(lze_Command *c, const lze_Outcome *out, int error_ref);
 
 /* Returns a pending command that conflicts with reading (or, with `write`,
    writing) bytes [first, last) of a storage, or NULL. */
 lze_Command *lze_storage_conflict(lze_Storage *s, size_t first, size_t last,
                                   bool write);
-/* Wait for the pending commands that touch bytes [first, last) of a storage
+/* Waits for the pending commands that touch bytes [first, last) of a storage
    and conflict with reading (or, with `write`, writing) them on the host. */
 void lze_storage_wait(lua_State *L, lze_Storage *s, size_t first,
                       size_t last, bool write);
-/* Returns true if there are any; queries the device, does not wait.  Raises as
-   lze_command_check does, unless L is NULL. */
+/* Returns true if such commands are pending; queries the device, does not wait.
+   Raises like lze_command_check, unless L is NULL. */
 bool lze_storage_pending(lua_State *L, lze_Storage *s, size_t first,
                          size_t last, bool write);
 
-/* Mark the unsubmitted commands of a queue as submitted at that time or, if
+/* Marks the unsubmitted commands of a queue as submitted at that time or, if
    submitting failed, as failed with that outcome. */
 void lze_queue_submitted(lze_Queue *q, uint64_t ns, const lze_Outcome *out);
 
@@ -266,48 +270,49 @@ void lze_queue_submitted(lze_Queue *q, uint64_t ns, const lze_Outcome *out);
    because of the order of the queue.  Queries the device, does not wait. */
 bool lze_queue_delays(lze_Queue *q, const lze_Copy *copy);
 
-/* Wait for everything on a queue; true when done.  Raises as above. */
+/* Waits for everything on a queue; returns true if it is done.  Raises like
+   lze_command_wait. */
 bool lze_queue_drain(lua_State *L, lze_Queue *q, uint64_t deadline);
-/* The same for all queues of the state. */
+/* Waits for all queues of the state. */
 bool lze_state_drain(lua_State *L, uint64_t deadline);
-/* Returns true if the open queue can take one more command.  If not, waits, as
-   above, for its oldest: then a hook may have closed anything, or made another
-   queue the default, so the caller finds its queue again and repeats the call.
-   Call it before arguments are checked. */
+/* Returns true if the open queue can take one more command.  If not, waits for
+   its oldest command, like lze_command_wait.  A hook may then have closed
+   anything, or made another queue the default, so the caller finds its queue
+   again and repeats the call.  Must be called before arguments are checked. */
 bool lze_queue_ready(lua_State *L, lze_Queue *q);
-/* Wait for the oldest command of the state, if its serial is at most `newest`.
+/* Waits for the oldest command of the state, if its serial is at most `newest`.
    Returns 1 when it is over; 0 if it did not wait, because the command does not
    exist or may depend on what the script does next; -1 if something raised an
    error, which is then on the stack. */
 int lze_state_await_oldest(lua_State *L, lze_State *S, uint64_t newest);
-/* Forget a failure that was retained for the next wait. */
+/* Drops a failure that was retained for the next wait. */
 void lze_failure_drop(lze_Command **slot);
 
-/* Call f for each queue of the state; f may destroy it.  Returns true if all
-   calls did. */
+/* Calls f for each queue of the state; f may destroy it.  Returns true if f
+   always returned true. */
 bool lze_each_queue(lze_State *S, bool (*f)(lze_Queue *q, uint64_t number),
                     uint64_t number);
-/* Retire finished commands on every queue of the state, without waiting. */
+/* Retires finished commands on every queue of the state, without waiting. */
 void lze_reap(lze_State *S);
 
-/* Set the limits that a state begins with. */
+/* Sets the initial limits of a state. */
 void lze_gc_init(lze_State *S);
-/* lze_pressure: before `bytes` are allocated, reap, and let the collector work
-   as much as the pressure on device memory demands; returns false if a wait has
-   raised an error, which is then on the stack.  `dropped` returns how much
-   memory is freed when work in flight is over. lze_make_room: after a failed
-   allocation, reap, collect fully, reap.  Both may run Lua finalizers and
-   respect a stopped collector. */
+/* lze_pressure, called before `bytes` bytes are allocated, reaps and runs the
+   collector as much as the pressure on device memory requires.  It returns
+   false if a wait has raised an error, which is then on the stack; `dropped`
+   returns how much memory is freed when work in flight is over.  lze_make_room,
+   called after a failed allocation, reaps, collects fully and reaps again.
+   Both may run Lua finalizers and respect a stopped collector. */
 bool lze_pressure(lua_State *L, size_t bytes,
                   size_t (*dropped)(const lze_State *S));
 void lze_make_room(lua_State *L);
 
-/* Release the queues and events that belong to a context. */
+/* Releases the queues and events that belong to a context. */
 void lze_context_drop(lze_Context *context);
-/* Close everything made in a context, then the context. */
+/* Closes everything made in a context, then the context. */
 void lze_context_close(lze_Context *context);
-/* End a state: wait for its queues, at most S->close_ns.  Resources that a hung
-   device still uses are leaked, with a warning. */
+/* Ends a state: waits for its queues, at most S->close_ns.  Resources that a
+   hung device still uses are leaked, with a warning. */
 void lze_state_close(lua_State *L, lze_State *S);
 
 #endif

@@ -18,7 +18,7 @@ static bool is_settled(lze_Storage *s, size_t first, size_t bytes) {
   return lze_storage_conflict(s, first, first + bytes, false) == NULL;
 }
 
-/* Append a copy to a queue and return its command. */
+/* Appends a copy to a queue and returns its command. */
 static lze_Command *copy_append(lua_State *L, lze_Queue *q, const char *name,
                                 bool timed, const lze_Copy *copy) {
   lze_Command *c = lze_begin(L, q, name, timed, NULL);
@@ -53,10 +53,10 @@ static bool has_nothing_else(const lze_State *S, const lze_Queue *q,
          S->works == NULL && S->calling == NULL;
 }
 
-/* Copy between a device storage and host memory in one go.  No Lua code runs
-   until it is over, so the host memory stays valid; such a delay is acceptable
-   only if the device has no work to do first.  Returns false if it has, or if
-   the driver does not accept the host memory. */
+/* Copies between a device storage and host memory in one step.  No Lua code
+   runs until it is over, so the host memory stays valid; such a delay is
+   acceptable only if the device has no work to do first.  Returns false if it
+   has work, or if the driver does not accept the host memory. */
 static bool direct_move(lua_State *L, lze_Storage *s, size_t offset,
                         char *host, size_t bytes, bool write) {
   lze_Context *context = s->o.context;
@@ -83,7 +83,7 @@ static bool direct_move(lua_State *L, lze_Storage *s, size_t offset,
   return true;
 }
 
-/* Move bytes between a device storage and host memory at `host`: through a
+/* Moves bytes between a device storage and host memory at `host`: through a
    staging buffer, piece by piece, until the rest can be copied directly. */
 static void host_move(lua_State *L, int arg, const lze_Buffer *b,
                       size_t offset, char *host, size_t bytes, bool write) {
@@ -174,7 +174,7 @@ void lze_buffer_too_many(lua_State *L, const lze_Buffer *b, int arg,
                                 (LUAI_UACINT)b->count));
 }
 
-/* Enqueue a fill; returns NULL if there is nothing to fill. */
+/* Enqueues a fill; returns NULL if there is nothing to fill. */
 lze_Command *lze_fill_append(lua_State *L, lze_Queue *q, bool timed,
                              const lze_Fill *f) {
   if (f->bytes == 0) return NULL;
@@ -236,7 +236,7 @@ bool lze_device_reaches(const lze_DeviceInfo *device, const lze_Storage *s) {
   return s->usage == LZE_HOST || lze_device_peers(device, s->device);
 }
 
-/* Append a copy to the queue, or to the default queue of the storage's device
+/* Appends a copy to the queue, or to the default queue of the storage's device
    if the queue cannot reach it; q is NULL if the caller will wait for the
    copy. */
 static lze_Command *copy_append_near(lua_State *L, lze_Queue *q, bool timed,
@@ -293,7 +293,7 @@ lze_Command *lze_copy_elements(lua_State *L, lze_Queue *q,
   return copy_append_near(L, q, timed, dst->storage, &copy);
 }
 
-/* Check dst, src, i, j, at from stack index `arg` on. */
+/* Checks dst, src, i, j, at from stack index `arg` on. */
 static void copy_read(lua_State *L, int arg, lze_Buffer **dst,
                       lze_Buffer **src, size_t *first, size_t *n,
                       lua_Integer *at) {

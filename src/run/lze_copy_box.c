@@ -19,7 +19,7 @@
    the buffer, in elements. */
 typedef struct Side {
   size_t first, last;           /* it lies in elements [first, last) */
-  size_t row, slice;            /* elements from one row, slice, to the next */
+  size_t row, slice;            /* elements from one row or slice to the next */
 } Side;
 
 void lze_copy_box_triple(lua_State *L, int t, const char *key, bool needed,
@@ -63,7 +63,8 @@ static size_t box_number(lua_State *L, int t, const char *key,
   return (size_t)v;
 }
 
-/* Read one side, "src" or "dst", and check that the box lies in the buffer. */
+/* Reads one side, "src" or "dst", and checks that the box lies in the
+   buffer. */
 static Side box_side(lua_State *L, int t, const char *which, bool is_src,
                      const size_t size[3], const lze_Buffer *b) {
   size_t at[3];
@@ -115,7 +116,7 @@ static size_t end_row(const End *e, const size_t size[3], size_t i) {
   return e->offset + (e->side.first + side_row(&e->side, size, i)) * e->bytes;
 }
 
-/* Returns true if two boxes share a byte of a storage: the rows of each are in
+/* Returns true if two boxes share a byte of a storage.  The rows of each are in
    order and disjoint, so both are traversed side by side. */
 static bool boxes_meet(const End *a, const End *b, const size_t size[3]) {
   size_t rows = size[1] * size[2], width = size[0] * a->bytes;
@@ -128,7 +129,7 @@ static bool boxes_meet(const End *a, const End *b, const size_t size[3]) {
   return false;
 }
 
-/* Enqueue the copy of a box. */
+/* Enqueues the copy of a box. */
 static void box_append(lua_State *L, lze_Queue *q, const End *to,
                        const End *from, const size_t size[3]) {
   const size_t es = to->bytes;
@@ -156,7 +157,7 @@ static void box_append(lua_State *L, lze_Queue *q, const End *to,
   lze_end(c);
 }
 
-/* Copy a box if no queue reaches both ends: through host memory and, between
+/* Copies a box if no queue reaches both ends: through host memory and, between
    contexts, with a wait.  Checks the buffers at 1 and 2 again after everything
    that may close them. */
 static void box_stage(lua_State *L, const End *to, const End *from,
@@ -188,7 +189,7 @@ static bool side_is_tight(const Side *s, const size_t size[3]) {
          (s->slice == size[0] * size[1] || size[2] == 1);
 }
 
-/* Read the end of a copy at `arg`: the part of an image, or the elements of a
+/* Reads the end of a copy at `arg`: the part of an image, or the elements of a
    buffer. */
 static lze_ImageEnd image_end(lua_State *L, int arg, const char *which,
                               const size_t size[3], Side *side) {
@@ -226,8 +227,8 @@ static bool parts_meet(const lze_Part *a, const lze_Part *b) {
   return true;
 }
 
-/* Copy a box if an image is at 1 or 2.  Level Zero copies between images and
-   memory without gaps only: a buffer's box with gaps goes through another
+/* Copies a box if an image is at 1 or 2.  Level Zero copies between images and
+   memory only without gaps: a box with gaps in a buffer goes through another
    buffer. */
 static void image_copy_box(lua_State *L, const size_t size[3]) {
   Side d = {0}, s = {0};
@@ -255,7 +256,7 @@ static void image_copy_box(lua_State *L, const size_t size[3]) {
   const lze_ImageEnd middle = {.storage = third->storage};
   const End tight = {third->storage, 0, es, {0, n, size[0], size[0] * size[1]}};
   lze_Storage *end = to_image ? from.storage : to.storage;
-  /* Its first element is counted from the start of its buffer. */
+  /* Its first element is counted from the start of the buffer. */
   const size_t offset =
       (to_image ? from.offset : to.offset) - gaps->first * es;
   const End spread = {end, offset, es, *gaps};
@@ -268,7 +269,7 @@ static void image_copy_box(lua_State *L, const size_t size[3]) {
   }
 }
 
-/* dst:copy_box(src, box) -> dst: enqueue the copy of a box of rows
+/* dst:copy_box(src, box) -> dst: enqueues the copy of a box of rows
    box: size = {width [, height [, depth]]} in elements; src, dst = {x, y, z}:
    the start, {1, 1, 1} by default; src_width, dst_width: elements from one row
    of the buffer to the next; src_height, dst_height: rows from one slice to the

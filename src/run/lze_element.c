@@ -23,7 +23,7 @@ static Element *check_element(lua_State *L) {
   return lze_check_box(L, 1, lze_element_kind);
 }
 
-/* [-0, +1] Push the buffer of the element at `index`; raises if it is
+/* [-0, +1] Pushes the buffer of the element at `index`; raises if it is
    closed. */
 static lze_Buffer *element_buffer(lua_State *L, int index) {
   luaL_checkstack(L, 2, NULL);
@@ -34,8 +34,8 @@ static lze_Buffer *element_buffer(lua_State *L, int index) {
   return b;
 }
 
-/* [-0, +1] Returns the address of bytes of the element at `index`, after the
-   work that they wait for: valid until Lua code runs. */
+/* [-0, +1] Waits for the work on bytes of the element at `index`, and returns
+   their address, which is valid until Lua code runs. */
 static char *element_bytes(lua_State *L, int index, size_t offset,
                            size_t bytes, bool write) {
   lze_Buffer *b = element_buffer(L, index);
@@ -68,14 +68,14 @@ void lze_push_element(lua_State *L, int buffer, const lze_Type *type,
 
 /* --- vectors -------------------------------------------------------------- */
 
-/* The value at lze_vector_key in the table of a vector; its user value 1 is the
-   buffer. */
+/* The value at lze_vector_key in the table of a vector.  Its user value 1 is
+   the buffer. */
 typedef struct Vector {
   lze_Vector base;
   size_t offset;          /* bytes into the storage */
 } Vector;
 
-/* Key in the registry of the metatable of these tables. */
+/* Registry key of the metatable of these tables. */
 static const char vector_meta = 0;
 
 void lze_push_vector(lua_State *L, int buffer, const lze_Type *type,
@@ -198,7 +198,7 @@ static size_t field_bytes(const lze_StructField *f) {
   return (size_t)f->type->bytes * (f->count > 0 ? f->count : 1);
 }
 
-/* Push a field: a struct in a struct is also an element. */
+/* Pushes a field: a struct in a struct is also an element. */
 static void element_push_field(lua_State *L, const Element *e,
                                const lze_StructField *f) {
   size_t offset = e->offset + f->offset;
@@ -235,7 +235,7 @@ static int element_newindex(lua_State *L) {
   return 0;
 }
 
-/* One step of pairs, in the order of the fields. */
+/* Runs one step of pairs, in the order of the fields. */
 static int element_next(lua_State *L) {
   const Element *e = check_element(L);
   uint32_t i = 0;
@@ -258,7 +258,7 @@ static int element_pairs(lua_State *L) {
   return 3;
 }
 
-/* Add the value at p, with all its parts; an array if count is not 0. */
+/* Adds the value at p, with all its parts, as an array if count is not 0. */
 static void add_value(lua_State *L, luaL_Buffer *b, const lze_Type *type,
                       uint32_t count, const char *p);
 

@@ -95,14 +95,14 @@ static lze_Command *event_check(lua_State *L) {
 }
 
 /* Returns the command of the event at 1, after submitting it to the device, so
-   that a caller that polls will see it done. */
+   that a caller that polls will see it finish. */
 static lze_Command *event_submitted(lua_State *L) {
   lze_Command *c = event_check(L);
   if (c->status == LZE_PENDING && !c->submitted) lze_queue_flush(c->queue);
   return c;
 }
 
-/* Continue work with parts on the host; `awaited` and `began` as for the
+/* Continues work with parts on the host; `awaited` and `began` as for the
    steps. */
 static void event_advance(lua_State *L, const lze_Command *awaited,
                           uint64_t began) {

@@ -9,17 +9,17 @@
 
 #include <stdlib.h>
 
-/* Events of the driver are created in pools of this size. */
+/* Driver events are created in pools of this size. */
 enum { POOL_EVENTS = 64 };
 
 typedef struct lze_EventPool {
   struct lze_EventPool *next;
   ze_event_pool_handle_t handle;
-  uint32_t count;               /* of events created */
+  uint32_t count;               /* number of events created */
   lze_EventSlot slots[POOL_EVENTS];
 } lze_EventPool;
 
-/* Make a pool with all its events and put them on the free list. */
+/* Creates a pool with all its events and puts them on the free list. */
 static void pool_new(lze_Context *context, bool timed, lze_Outcome *out) {
   lze_EventPool *p = calloc(1, sizeof *p);
   *out = LZE_NO_MEMORY;
@@ -89,9 +89,9 @@ void lze_events_destroy(lze_Context *context) {
   context->free_events[0] = context->free_events[1] = NULL;
 }
 
-/* Convert device ticks to nanoseconds: lze_loader.c queries the timer
-   resolution with the structure type that returns cycles per second.
-   Multiplied as doubles: exact enough for 2^53 ns, which is 104 days. */
+/* Converts device ticks to nanoseconds: lze_loader.c queries the timer
+   resolution with the structure type that returns cycles per second.  The
+   product of doubles is exact enough for 2^53 ns, which is 104 days. */
 static uint64_t ticks_ns(const lze_DeviceInfo *d, uint64_t ticks) {
   uint64_t frequency = d->props.timerResolution;
   if (frequency == 0 || frequency == 1000000000u) return ticks;
@@ -103,9 +103,10 @@ static uint64_t ticks_mask(const lze_DeviceInfo *d) {
   return bits == 0 || bits >= 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1;
 }
 
-/* Ensure that the context's clock is that of the device, and too recent to have
-   drifted by a relevant amount.  A busy machine may do other work between the
-   two readings that should be one moment: of three pairs the closest counts. */
+/* Ensures that the context's clock is that of the device, and too recent to
+   have drifted by a relevant amount.  A busy machine may do other work between
+   two readings that should be simultaneous, so the closest of three pairs
+   counts. */
 static bool clock_read(lze_Context *context, const lze_DeviceInfo *device) {
   enum { AGE_NS = 10000000, CLOSE_NS = 2000 };
   uint64_t before = lze_now_ns(), after, ticks, unused;

@@ -14,7 +14,7 @@ void lze_keep_array_metatable(lua_State *L) {
   lua_rawsetp(L, LUA_REGISTRYINDEX, &lze_array_key);
 }
 
-/* [-0, +1] Push a function of the arrays' metatable. */
+/* [-0, +1] Pushes a function of the arrays' metatable. */
 static void array_push_function(lua_State *L, const char *name) {
   luaL_checkstack(L, 6, NULL);
   lua_rawgetp(L, LUA_REGISTRYINDEX, &lze_array_key);
@@ -54,9 +54,9 @@ void lze_arrays_evaluate(lua_State *L, int first, int last) {
   }
 }
 
-/* A write by Lua code during the evaluation settles the remaining expressions,
-   too.  If a reader was added after the last pass, `asked` has changed and
-   another pass follows. */
+/* Settles the expressions that read a storage.  A write by Lua code during the
+   evaluation also settles the remaining ones.  If a reader was added after the
+   last pass, `asked` has changed and another pass follows. */
 static int storage_flush_readers(lua_State *L) {
   lze_Storage *s = lua_touserdata(L, 1);
   uint64_t asked;
@@ -70,8 +70,8 @@ static int storage_flush_readers(lua_State *L) {
   return 0;
 }
 
-/* If evaluation raises, the storage is still awaited.  Anything that allocates
-   may run a finalizer that closes it. */
+/* If the evaluation raises, the storage is still awaited.  Anything that
+   allocates may run a finalizer that closes the storage. */
 int lze_storage_try_flush_readers(lua_State *L, lze_Storage *s) {
   if (!s->awaited) return LUA_OK;
   luaL_checkstack(L, 3, NULL);

@@ -13,7 +13,7 @@
 #include "base/lze_error.h"
 #include "run/lze_buffer.h"
 
-/* Upvalues of the functions here, and more for operators. */
+/* Upvalues of the functions in this file, and more for operators. */
 enum {
   META = 1, NOTES, HANDLE,
   FUNCTION, COUNT, REFUSE, PUBLIC,      /* of functions that scripts call */
@@ -37,14 +37,14 @@ enum { NEW = 1, TAKEN };
 
 typedef struct Notes {
   lua_Integer made;             /* count of expressions */
-  lua_Integer count, most;      /* new expressions, with collected ones */
+  lua_Integer count, most;      /* new expressions, including collected ones */
 } Notes;
 
 static Notes *notes_of(lua_State *L) {
   return lua_touserdata(L, lua_upvalueindex(NOTES));
 }
 
-/* [-0, +1] Push a field of the array at index t. */
+/* [-0, +1] Pushes a field of the array at index t. */
 static int get(lua_State *L, int t, int key) {
   lua_pushvalue(L, lua_upvalueindex(key));
   return lua_rawget(L, t);
@@ -64,8 +64,8 @@ static bool is_array(lua_State *L, int i) {
   return same;
 }
 
-/* Replace the userdata of an array at index i by its table; false if it is not
-   an array. */
+/* Replaces the userdata of an array at index i by its table; returns false if
+   it is not an array. */
 static bool take(lua_State *L, int i) {
   if (lze_test_box(L, i, lze_array_kind) == NULL) return false;
   lua_getiuservalue(L, i, 1);
@@ -73,8 +73,8 @@ static bool take(lua_State *L, int i) {
   return true;
 }
 
-/* [-0, +1] Push the userdata that scripts have in place of the table at the
-   top. */
+/* [-0, +1] Pushes the userdata that represents the table at the top in
+   scripts. */
 static void give(lua_State *L) {
   lze_Box *box = lua_newuserdatauv(L, sizeof *box, 1);
   box->kind = lze_array_kind;
@@ -91,8 +91,8 @@ static bool is_expression(lua_State *L, int t) {
   return is;
 }
 
-/* Request a callback before the elements of an array are written; false if it
-   is closed. */
+/* Requests a callback before the elements of an array are written; returns
+   false if it is closed. */
 static bool await(lua_State *L, int array) {
   if (get(L, array, FLAT) != LUA_TUSERDATA) {
     lua_pop(L, 1);
@@ -103,7 +103,7 @@ static bool await(lua_State *L, int array) {
   return b != NULL && lze_buffer_await(b);
 }
 
-/* Remove entries that are not expressions any more. */
+/* Removes entries that are not expressions any more. */
 static void young_sweep(lua_State *L, Notes *n, int young) {
   n->count = 0;
   lua_pushnil(L);
@@ -134,10 +134,10 @@ static void node_note(lua_State *L, int node) {
   n->made++;
 }
 
-/* Push the key of an operand: the operation of an expression, the type of an
+/* Pushes the key of an operand: the operation of an expression, the type of an
    array, "mask" for a mask, 1 for an integer and 2 for another number.  Returns
-   false for other values and closed arrays.  `array`: it is certainly an
-   array. */
+   false for other values and closed arrays.  `array` is true if the operand is
+   certainly an array. */
 static bool push_key(lua_State *L, int i, bool array) {
   if (lua_type(L, i) == LUA_TNUMBER) {
     lua_Number v = lua_tonumber(L, i);
@@ -167,7 +167,7 @@ static bool is_same(lua_State *L, int a, int b) {
   return same;
 }
 
-/* Push the shape of one operand, or the common shape of two; if the shapes
+/* Pushes the shape of one operand, or the common shape of two; if the shapes
    differ, pushes both and returns false. */
 static bool push_shape(lua_State *L, int arity) {
   bool first = lua_istable(L, 1), second = arity == 2 && lua_istable(L, 2);
@@ -177,9 +177,9 @@ static bool push_shape(lua_State *L, int arity) {
   return is_same(L, lua_gettop(L) - 1, lua_gettop(L));
 }
 
-/* Push the operation for the operands, the first at index 1, and the tables
-   that lead to it; returns false if it is unknown.  Bit i of `arrays`: operand
-   i is certainly an array. */
+/* Pushes the operation for the operands, the first at index 1, and the tables
+   that lead to it; returns false if it is unknown.  Bit i of `arrays` is set if
+   operand i is certainly an array. */
 static bool push_tree(lua_State *L, int arity, unsigned arrays) {
   lua_pushvalue(L, lua_upvalueindex(KNOWN));
   for (int i = 1; i <= arity; i++) {
@@ -192,8 +192,8 @@ static bool push_tree(lua_State *L, int arity, unsigned arrays) {
 }
 
 /* operator(...) -> the expression of an operation on operands of known kinds;
-   `other` handles all other operands.  From the first check of an operand to
-   the note no code can run that changes it: steps of the collector happen
+   `other` handles all other operands.  No code that changes an operand can run
+   between its first check and the note: steps of the collector happen
    before. */
 static int node_operator(lua_State *L) {
   int arity = (int)lua_tointeger(L, lua_upvalueindex(ARITY));
@@ -235,7 +235,7 @@ static int node_operator(lua_State *L) {
   return 1;
 }
 
-/* note(a) -> nil: a has all fields of an expression, and becomes one; or the
+/* note(a) -> nil: a, which has all fields of an expression, becomes one; or the
    position of an operand that is a closed array */
 static int node_enter(lua_State *L) {
   static const int operands[] = {X, Y, Z};
@@ -250,8 +250,8 @@ static int node_enter(lua_State *L) {
   return 0;
 }
 
-/* [-0, +1] Push a weak table with objects as keys: as weak values they would be
-   removed before a finalizer could resurrect them. */
+/* [-0, +1] Pushes a weak table with objects as keys: as weak values they would
+   be removed before a finalizer could resurrect them. */
 static void push_weak(lua_State *L) {
   lua_newtable(L);
   lua_newtable(L);
@@ -291,7 +291,7 @@ static int young_grown(lua_State *L) {
 }
 
 /* computed(a, b): the elements of an expression are now in its own buffer b,
-   which expressions may have yet to read */
+   which other expressions may have yet to read */
 static int node_computed(lua_State *L) {
   const lze_Buffer *b = lze_check_box(L, 2, lze_buffer_kind);
   lua_settop(L, 2);
@@ -317,7 +317,8 @@ static int node_computed(lua_State *L) {
   return 0;
 }
 
-/* attach(a, op, x, y, z): make a an expression of this operation, as note(a) */
+/* attach(a, op, x, y, z): turns a into an expression of this operation, like
+   note(a) */
 static int node_attach(lua_State *L) {
   static const int fields[] = {OP, X, Y, Z};
   lua_settop(L, 5);
@@ -325,7 +326,7 @@ static int node_attach(lua_State *L) {
   return node_enter(L);
 }
 
-/* detach(a): forget the operation of an expression */
+/* detach(a): removes the operation of an expression */
 static int node_detach(lua_State *L) {
   static const int fields[] = {OP, X, Y, Z};
   lua_settop(L, 1);
@@ -365,7 +366,7 @@ static int node_index(lua_State *L) {
 
 /* --- functions that scripts call ------------------------------------------ */
 
-/* Convert the results of a function, from stack index 2 on, for scripts: the
+/* Converts the results of a function, from stack index 2 on, for scripts: the
    array that was its first argument is returned as the userdata at index 1. */
 static int give_results(lua_State *L, int status, lua_KContext context) {
   (void)status, (void)context;
@@ -387,7 +388,7 @@ static int give_results(lua_State *L, int status, lua_KContext context) {
   return last - 1;
 }
 
-/* A function that scripts call: converts userdata to tables for the call, and
+/* Calls a function for a script: converts userdata to tables for the call, and
    tables to userdata for the results. */
 static int array_call(lua_State *L) {
   const int given = lua_gettop(L);
@@ -403,8 +404,8 @@ static int array_call(lua_State *L) {
   return give_results(L, LUA_OK, 0);
 }
 
-/* Push element `key` of an array, given by its userdata, if the array is a
-   vector of computed elements in memory that the host reads; else returns
+/* Pushes element `key` of an array, given by its userdata, if the array is a
+   vector of computed elements in memory that the host reads; otherwise returns
    false, with any values pushed. */
 static bool push_element(lua_State *L, int array, int key) {
   if (!lua_isinteger(L, key) ||
@@ -453,8 +454,9 @@ static int array_len(lua_State *L) {
 
 /* public(f, most, refuse, methods) -> f for scripts to call: `refuse` is called
    instead if there are more arguments than `most`, unless that is negative.
-   With `methods`, which scripts call, it is their __index.  Functions in C
-   already convert both ways. */
+   With `methods`, which scripts call, the result is an __index: f handles the
+   keys that are not methods or elements.  Functions in C already convert both
+   ways. */
 static int new_public(lua_State *L) {
   lua_settop(L, 4);
   if (lua_iscfunction(L, 1)) {
@@ -484,7 +486,7 @@ static int node_given(lua_State *L) {
   return 1;
 }
 
-/* [-count, +1] Push a closure of the shared upvalues of the running function
+/* [-count, +1] Pushes a closure of the shared upvalues of the running function
    and of `count` values on the stack. */
 static void push_further(lua_State *L, lua_CFunction f, int count) {
   const int first = lua_gettop(L) - count + 1;
@@ -497,8 +499,8 @@ static void push_further(lua_State *L, lua_CFunction f, int count) {
 
 /* operator(known, arity, broadcast, other) -> a function of `arity` operands
    or, if arity is -1, the metamethod of an operator on one; known[key of x][key
-   of y] is the operation on them, `other` is called with operands without one,
-   `broadcast` with shapes that differ */
+   of y] is the operation on them, `other` is called if known lacks one, and
+   `broadcast` if the shapes differ */
 static int new_operator(lua_State *L) {
   lua_settop(L, 4);
   push_further(L, node_operator, 4);

@@ -24,7 +24,7 @@ typedef struct File {
 
 static const char file_key; /* of the metatable in the registry */
 
-/* Raise the system's error for a call on a file. */
+/* Raises the system's error for a call on a file. */
 static int file_fail(lua_State *L, const char *call, const char *path,
                      int error) {
   if (error == 0) error = EIO;
@@ -46,7 +46,7 @@ static int file_gc(lua_State *L) {
   return 0;
 }
 
-/* [-0, +1] Push a file that is not open yet. */
+/* [-0, +1] Pushes a file that is not open yet. */
 static File *file_push(lua_State *L, const char *path) {
   const size_t length = strlen(path);
   File *f = lua_newuserdatauv(L, sizeof *f, 0);
@@ -68,7 +68,7 @@ static File *file_push(lua_State *L, const char *path) {
   return f;
 }
 
-/* [-0, +1] Push a file for the path at 1. */
+/* [-0, +1] Pushes a file for the path at 1. */
 static File *file_new(lua_State *L) {
   size_t length;
   const char *path = luaL_checklstring(L, 1, &length);
@@ -77,7 +77,7 @@ static File *file_new(lua_State *L) {
   return file_push(L, path);
 }
 
-/* Open a file for reading; returns an errno if that fails. */
+/* Opens a file for reading; returns an errno if that fails. */
 static int file_open_to_read(File *f, struct stat *st) {
   f->descriptor = open(f->path, O_RDONLY | O_CLOEXEC);
   if (f->descriptor < 0 || fstat(f->descriptor, st) != 0) return errno;
@@ -102,7 +102,7 @@ static int file_open(lua_State *L) {
   return 2;
 }
 
-/* Open a new file in the directory of the one that it will replace. */
+/* Opens a new file in the directory of the one that it will replace. */
 static void file_open_temporary(lua_State *L, File *f, const struct stat *old) {
   const char *slash = strrchr(f->path, '/');
   int length = slash == NULL ? 0 : (int)(slash - f->path) + 1;
@@ -122,7 +122,7 @@ static void file_open_temporary(lua_State *L, File *f, const struct stat *old) {
     file_fail(L, "fchmod", f->path, errno);
 }
 
-/* Replace the path by the target of its links, which need not exist. */
+/* Replaces the path by the target of its links, which need not exist. */
 static void file_follow(lua_State *L, File *f) {
   for (int i = 0; i < 40; i++) { /* the limit of Linux */
     char target[PATH_MAX];
@@ -166,12 +166,12 @@ static int file_commit(lua_State *L) {
   return 0;
 }
 
-/* Let a hook run, which may end the call. */
+/* Lets a hook run, which may raise to end the call. */
 static void file_pause(lua_State *L) {
   if (lze_run_hook(L) != LUA_OK) lua_error(L);
 }
 
-/* Read up to `bytes` bytes; fewer at the end of the file. */
+/* Reads up to `bytes` bytes; fewer at the end of the file. */
 static size_t file_get(lua_State *L, const File *f, char *to, size_t bytes) {
   size_t done = 0;
   while (done < bytes) {
@@ -232,7 +232,7 @@ static int file_write(lua_State *L) {
   return 0;
 }
 
-/* Reverse the order of each `width` bytes. */
+/* Reverses the order of each `width` bytes. */
 static void swap_bytes(char *p, size_t bytes, size_t width) {
   for (char *end = p + bytes; p < end; p += width)
     for (size_t i = 0; i < width / 2; i++) {
@@ -295,7 +295,7 @@ static void put_big(unsigned char *p, uint32_t v) {
   for (int i = 0; i < 4; i++) p[i] = (unsigned char)(v >> (24 - 8 * i));
 }
 
-/* Update PNG's CRC-32 with more bytes. */
+/* Updates PNG's CRC-32 with more bytes. */
 static uint32_t crc_add(uint32_t crc, const uint32_t *table,
                         const unsigned char *p, size_t n) {
   while (n-- > 0) crc = table[(crc ^ *p++) & 255] ^ crc >> 8;
@@ -321,7 +321,7 @@ static void picture_chunk(lua_State *L, const File *f, const char *kind,
   file_put(L, f, (const char *)tail, sizeof tail);
 }
 
-/* Write n bytes in zlib's format, in stored blocks. */
+/* Writes n bytes in zlib's format, in stored blocks. */
 static size_t deflate_stored(unsigned char *to, const unsigned char *from,
                              size_t n) {
   unsigned char *p = to;
@@ -348,7 +348,7 @@ static size_t deflate_stored(unsigned char *to, const unsigned char *from,
   return (size_t)(p + 4 - to);
 }
 
-/* Compress with the system's zlib; returns 0 if it is missing. */
+/* Compresses with the system's zlib; returns 0 if it is missing. */
 static size_t deflate_zlib(unsigned char *to, size_t room,
                            const unsigned char *from, size_t n) {
   void *library = dlopen("libz.so.1", RTLD_NOW | RTLD_LOCAL);

@@ -7,18 +7,18 @@
 
 #include "base/lze_guard.h"
 
-/* [-0, +1] Push a table of functions for lua/array_file.lua.  A file has no
+/* [-0, +1] Pushes a table of functions for lua/array_file.lua.  A file has no
    methods; it is closed when it goes out of scope as a to-be-closed variable,
    or when it is collected.  Errors of the system are raised as error objects.
      open(path) -> file, its size or nil if it is not a plain file
      read(file, n) -> string of n bytes, fewer at the end
      load(file, buffer, swap, truth) -> how many bytes the file lacks:
        reads all elements of the buffer directly into its storage; reverses the
-       order of each `swap` bytes (1: no change); with `truth` bytes that are
-       not 0 become 1
-     create(path) -> file: the data becomes visible under that name, in place
-       of an older file, only when it is complete:
-     commit(file).  A file closed before that leaves nothing.
+       order of each `swap` bytes (1: no change); with `truth`, bytes other
+       than 0 become 1
+     create(path) -> file
+     commit(file): the data becomes visible under that name, in place of an
+       older file; a file that is closed before this leaves nothing
      write(file, string), save(file, buffer)
      picture(file, buffer, width, height, channels, compress): a PNG of bytes
      size(type) -> bytes of an element
@@ -30,9 +30,10 @@ void lze_push_file_functions(lua_State *L);
    read to its end. */
 enum { LZE_FILE_START = 20 };
 typedef bool lze_FileStart(const char *bytes);
-/* Push the bytes of a file, which may be a pipe: only the bytes at its start if
-   `good` is not NULL and returns false for them.  Returns an errno, and pushes
-   nothing, if the file cannot be opened.  Lets hooks run between pieces. */
+/* Pushes the bytes of a file, which may be a pipe: only the bytes at its start
+   if `good` is not NULL and returns false for them.  Returns an errno, and
+   pushes nothing, if the file cannot be opened.  Lets hooks run between
+   pieces. */
 int lze_push_file(lua_State *L, const char *path, lze_FileStart *good);
 
 #endif

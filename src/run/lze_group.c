@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Why a kernel must have groups that divide its range. */
+/* Returns why the groups of a kernel must divide its range. */
 static const char *why_whole(const lze_GroupInput *in) {
   if (in->features & SPIRV_USES_BARRIER) return "the kernel has barriers";
   if (in->features & SPIRV_USES_LOCAL) return "the kernel uses local memory";
@@ -50,7 +50,7 @@ static void add(Words *w, const char *format, ...) {
   w->left -= used;
 }
 
-/* "128x8", as many dimensions as the range has. */
+/* Adds a size such as "128x8", with `dims` dimensions. */
 static void add_size(Words *w, int dims, const uint32_t g[3]) {
   for (int d = 0; d < dims; d++)
     add(w, d == 0 ? "%lu" : "x%lu", (unsigned long)g[d]);
@@ -58,7 +58,8 @@ static void add_size(Words *w, int dims, const uint32_t g[3]) {
 
 static const char axis[] = "xyz";
 
-/* "128x8 of 1920x1080: WHOSE, 15x135 groups for 4 cores; ..." */
+/* Explains a choice: "128x8 of 1920x1080: WHOSE, 15x135 groups for 4 cores;
+   ..." */
 static void explain(const lze_Rule *r, const lze_GroupChoice *out, Words *w,
                     const char *whose) {
   const lze_GroupInput *in = r->in;
@@ -92,10 +93,11 @@ static void explain(const lze_Rule *r, const lze_GroupChoice *out, Words *w,
 
 /* --- the choice --------------------------------------------------------- */
 
-/* Covers the range by groups of g: by whole groups, and what is left along
-   each dimension by one group across, guarded.  A GPU takes all of it in one
-   guarded launch.  So does a CPU if that takes less time than one more launch,
-   or if the driver has no offsets and one is asked for. */
+/* Covers the range with groups of size g: with whole groups and, along each
+   dimension that g does not divide, a guarded edge one group wide.  If there
+   are edges, a GPU runs the whole range in one guarded launch.  A CPU also does
+   so if that takes less time than another launch, or if the driver lacks
+   offsets and the range has one. */
 static void cover(const lze_Rule *r, const uint32_t g[3],
                   lze_GroupChoice *out) {
   const lze_GroupInput *in = r->in;
@@ -132,7 +134,8 @@ static void cover(const lze_Rule *r, const uint32_t g[3],
   }
 }
 
-/* Takes a group that a user, a kernel or a policy names, if it is legal. */
+/* Uses the group that a user, a kernel or a policy specifies, if it is
+   legal. */
 static bool take_size(const lze_Rule *r, const uint32_t g[3], const char *whose,
                       lze_GroupChoice *out) {
   Words w = {out->why, sizeof out->why};
@@ -173,14 +176,15 @@ static bool take_size(const lze_Rule *r, const uint32_t g[3], const char *whose,
   return true;
 }
 
-/* TornadoVM's size along one dimension: the largest divisor, but never the
-   limit itself if that is the whole range. */
+/* Returns TornadoVM's size along one dimension: the largest divisor, but never
+   the limit itself if the limit is the whole range. */
 static uint32_t tornado_size(uint32_t n, uint32_t most) {
   if (most == n) most /= 4;
   return lze_largest_divisor(n, lze_least(n, most > 0 ? most : 1));
 }
 
-/* Sets g to the size of a policy that is not lze's own; returns its name. */
+/* Sets g to the size of a policy other than lze's own; returns its
+   description. */
 static const char *policy_size(const lze_Rule *r, uint32_t g[3]) {
   const lze_GroupInput *in = r->in;
   uint32_t left = r->most;
@@ -206,9 +210,9 @@ static const char *policy_size(const lze_Rule *r, uint32_t g[3]) {
   }
 }
 
-/* What the arrays of a kernel in local memory tell of its group: one that
-   never asks for its size was written for exactly as many work-items as they
-   have places for.  Returns true if it has such a size. */
+/* Computes the group that the kernel's local arrays imply: a kernel that never
+   queries its group size was written for exactly as many work-items as the
+   arrays hold.  Returns true if the kernel has such a group. */
 static bool fixed_size(const lze_Rule *r, uint32_t g[3]) {
   const lze_GroupInput *in = r->in;
   const uint32_t asks = SPIRV_BUILTIN_GROUP_SIZE |
@@ -223,8 +227,8 @@ static bool fixed_size(const lze_Rule *r, uint32_t g[3]) {
          !(in->features & SPIRV_USES_UNKNOWN_CALL);
 }
 
-/* Returns true if the range and its offset are possible; else explains what is
-   wrong. */
+/* Returns true if the range and its offset are valid; otherwise explains the
+   error. */
 static bool check_range(const lze_GroupInput *in, Words *w) {
   const bool offsets = in->offsets || in->guards;
   for (int d = 0; d < 3; d++) {
@@ -244,8 +248,7 @@ static bool check_range(const lze_GroupInput *in, Words *w) {
   return true;
 }
 
-/* Limits sizes that nobody gave by hand to what local arrays have places
-   for. */
+/* Limits sizes that were not given by hand to what the local arrays hold. */
 static void rule_fit(lze_Rule *r) {
   for (int d = 0; d < 3; d++)
     r->size[d] = lze_least(r->size[d], lze_limit(r->in->local_fit[d]));
@@ -302,7 +305,7 @@ bool lze_group_choose(const lze_GroupInput *in, lze_GroupChoice *out) {
     whose = policy_size(&r, g);
   else if (fixed_size(&r, g))
     whose = "what its local memory has places for";
-  /* Somebody else's rule may not fit here; the range still has to run. */
+  /* The size of another rule may not fit, but the range must still run. */
   if (whose != NULL && take_size(&r, g, whose, out)) return true;
   return take_best(&r, whose, out);
 }

@@ -2,15 +2,16 @@
  * lze_group_pin.c - group sizes that the user pins: LZE_GROUP and k.group_hint.
  * SPDX-License-Identifier: MIT
  *
- * LZE_GROUP is a list of NAME=X, NAME=XxY or NAME=XxYxZ, parted by semicolons
- * or commas, with blanks behind these; a name is a kernel's or, as graph.task,
- * a task's.
+ * LZE_GROUP is a list of NAME=X, NAME=XxY or NAME=XxYxZ, separated by
+ * semicolons or commas, which blanks may follow.  NAME is the name of a kernel
+ * or, as graph.task, of a task.
  */
 #include "run/lze_kernel.h"
 
 #include <string.h>
 
-/* Read "16x16" up to `end`. False where it is not a size. */
+/* Reads a size such as "16x16" up to `end`.  Returns false if it is
+   malformed. */
 static bool read_size(const char *s, const char *end, uint32_t size[3]) {
   size[0] = size[1] = size[2] = 1;
   for (int d = 0; d < 3; d++) {
@@ -26,8 +27,8 @@ static bool read_size(const char *s, const char *end, uint32_t size[3]) {
   return false;
 }
 
-/* The entry at `s`: where its name and it end, and its size. False where it is
-   none. */
+/* Reads the entry at `s`: the end of its name, its own end, and its size.
+   Returns false if it is malformed. */
 static bool read_entry(const char *s, const char **name_end, const char **end,
                        uint32_t size[3]) {
   *end = s + strcspn(s, ";,");

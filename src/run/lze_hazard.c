@@ -46,7 +46,7 @@ void lze_use_link(lze_Use *u) {
   u->linked = true;
 }
 
-/* Add the commands that a command waits for to the list of a search, once
+/* Adds the commands that a command waits for to the list of a search, once
    each. */
 static void command_find_waits(const lze_Command *c, uint64_t mark,
                                lze_Command **found) {
@@ -88,8 +88,8 @@ bool lze_command_is_later(const lze_Command *c) {
 }
 
 /* Returns true if `c`, which comes after `old` in an ordered queue, uses every
-   storage again that `old` is still linked to: then no caller will need to know
-   when `old` alone is over. */
+   storage again that `old` is still linked to: then no caller will need to wait
+   for the end of `old` alone. */
 static bool command_is_covered(const lze_Command *old, const lze_Command *c) {
   for (uint32_t i = 0; i < old->use_count; i++) {
     if (!old->uses[i].linked) continue;
@@ -182,7 +182,8 @@ bool lze_storage_pending(lua_State *L, lze_Storage *s, size_t first,
   lze_State *S = s->o.context->state;
   if (S->works != NULL) S->steps->advance(S, NULL, 0);
   while ((c = lze_storage_conflict(s, first, last, write)) != NULL) {
-    if (!c->submitted) lze_queue_flush(c->queue); /* or it would stay pending */
+    if (!c->submitted) lze_queue_flush(c->queue); /* otherwise it would stay
+                                                     pending */
     if (!(L != NULL ? lze_command_check(L, c) : lze_command_poll(c)))
       return true;
   }

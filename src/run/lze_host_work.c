@@ -27,12 +27,12 @@
 #define SLEEP_PART 16
 #define SLEEP_MOST_NS 500000u
 
-/* A step that takes longer than a poll has made progress. */
+/* A step that takes longer than this has made progress. */
 #define LOOK_NS 1000u
 
 struct lze_HostWork {
   struct lze_HostWork *next;
-  lze_Command *command;         /* owned; NULL if it uses no buffer of lze */
+  lze_Command *command;         /* owned; NULL if the work uses no buffers */
   lze_EventSlot *event;         /* reserved for it, until the work is left
                                    pending */
   lze_State *state;
@@ -64,7 +64,7 @@ static void work_step(struct lze_HostWork *w, uint64_t now) {
   w->status = w->spec.step(w->spec.userdata, &w->failure);
 }
 
-/* Complete the record of a work that is over. */
+/* Completes the record of a work that is over. */
 static void work_record(const struct lze_HostWork *w) {
   char text[96] = "", name[128];
   size_t bytes = 0;
@@ -75,14 +75,14 @@ static void work_record(const struct lze_HostWork *w) {
                        w->status != LZE_WORK_DONE);
 }
 
-/* Leak a storage: it is used for ever. */
+/* Leaks a storage, because it is used for ever. */
 static void storage_leave(lze_Storage *s) {
   s->o.context->state->abandoned = true;
   lze_pin(&s->o.context->o);
   lze_pin(&s->o);
 }
 
-/* Leak everything that the work uses. */
+/* Leaks everything that the work uses. */
 static void work_leave(const struct lze_HostWork *w) {
   const lze_Command *c = w->command;
   lze_leave(w->spec.userdata);
@@ -92,7 +92,7 @@ static void work_leave(const struct lze_HostWork *w) {
   for (uint32_t i = 0; i < c->use_count; i++) storage_leave(c->uses[i].storage);
 }
 
-/* End a work that is over and unlinked. */
+/* Ends a work that is over and unlinked. */
 static void work_end(struct lze_HostWork *w, uint64_t now) {
   lze_Command *c = w->command;
   lze_Outcome out = {NULL, ZE_RESULT_SUCCESS};
@@ -126,7 +126,7 @@ static struct lze_HostWork **work_pass(struct lze_HostWork **link,
   return link;
 }
 
-/* Run a step of each work that has begun, and begin those works that can begin;
+/* Runs a step of each work that has begun, and begins each work that can begin;
    returns true if there was progress.  Updates the clock. */
 static bool works_advance(lze_State *S, uint64_t *now) {
   bool moved = false;
@@ -148,7 +148,7 @@ static bool work_is_needed(const struct lze_HostWork *w, const lze_Command *c) {
   return w->command != NULL && lze_command_follows(c, w->command);
 }
 
-/* Notify works that have begun that a wait needs them: for `c` or, with NULL,
+/* Notifies works that have begun that a wait needs them: for `c` or, with NULL,
    for the work without a command.  The other works begin in turn: if one of
    them is needed, the works that the first of them waits for are needed,
    too. */
@@ -259,7 +259,7 @@ int lze_host_copy(lze_Queue *q, lze_EventSlot **slot, void *to,
 
 /* --- issue -------------------------------------------------------------- */
 
-/* Wait for a work without a command. */
+/* Waits for a work without a command. */
 static void work_await(lua_State *L, lze_State *S, struct lze_HostWork *w) {
   lze_WaitTimes times = times_begin();
   int status = LUA_OK;
@@ -318,7 +318,7 @@ static struct lze_HostWork *work_new(lze_State *S, const lze_WorkSpec *spec) {
   return w;
 }
 
-/* Abort a command that nothing has seen. */
+/* Aborts a command that nothing has seen. */
 static void work_abort(struct lze_HostWork *w) {
   lze_event_untake(w->command->context, w->event);
   lze_abort(w->command);
@@ -340,7 +340,8 @@ static bool work_meets_none(const lze_WorkSpec *spec, const lze_Buffer **b) {
   return true;
 }
 
-/* Create a command for the work; false with the outcome. */
+/* Creates a command for the work; returns false, with the outcome, if that
+   fails. */
 static bool work_begin(struct lze_HostWork *w, lze_Queue *q,
                        const lze_Buffer **b, uint64_t now, lze_Outcome *out) {
   *out = LZE_NO_MEMORY;
@@ -364,9 +365,9 @@ static bool work_begin(struct lze_HostWork *w, lze_Queue *q,
   return false;
 }
 
-/* Run steps of a work that follows nothing and is waited for: most are over
-   before any other code could need its command, which is created only if the
-   work takes longer. */
+/* Runs steps of a work that follows nothing and that the caller waits for.
+   Most are over before any other code could need their command, which is
+   created only if the work takes longer. */
 static void work_alone(struct lze_HostWork *w, lze_Queue *q,
                        const lze_Buffer **b, uint64_t now) {
   lze_Outcome unused; /* then it continues alone */
@@ -383,7 +384,7 @@ static void work_alone(struct lze_HostWork *w, lze_Queue *q,
   for (int i = 0; i < w->spec.count; i++) storage_leave(b[i]->storage);
 }
 
-/* A work that is done at once needs no command. */
+/* Ends a work that is done at once: it needs no command. */
 static void work_forget(struct lze_HostWork *w) {
   lze_State *S = w->state;
   if (w->status == LZE_WORK_LEFT) work_leave(w);
@@ -432,7 +433,7 @@ void lze_host_work(lua_State *L, const lze_WorkSpec *spec, bool wait) {
   spec->hold(spec->userdata);
   if (S->recorder != NULL) {
     w->record = lze_record_work(L, S, spec->name);
-    now = lze_now_ns(); /* it begins after that */
+    now = lze_now_ns(); /* the work begins after that */
   }
   if (alone) work_alone(w, q, b, now);
   else if (first && work_is_free(w)) work_step(w, now);

@@ -24,8 +24,8 @@ void lze_host_work(lua_State *L, const lze_WorkSpec *spec, bool wait);
 int lze_host_copy(lze_Copies *q, lze_OneCopy **slot, void *to,
                   const void *from, size_t bytes, lze_WorkFailure *failure);
 
-/* At the end of a state: end the work that can be ended, continue the rest
-   until the deadline, and leak what it still uses. */
+/* Ends, at the end of a state, the work that can be ended, continues the rest
+   until the deadline, and leaks what the rest still uses. */
 void lze_host_work_abandon(lze_State *S, uint64_t deadline);
 
 #endif

@@ -19,8 +19,8 @@
 
 #define S(name) ZE_IMAGE_FORMAT_SWIZZLE_##name
 
-/* Orders of channels: their number, and what a kernel reads as x, y, z and w; R
-   is the first in memory. */
+/* Orders of channels: their number, and the channels that a kernel reads as x,
+   y, z and w; R is the first in memory. */
 static const struct Order {
   const char *name;
   unsigned channels;
@@ -109,8 +109,7 @@ static lze_Format check_format(lua_State *L, int arg) {
                                        lua_tostring(L, -1)));
 }
 
-/* --- limits of devices
-   ----------------------------------------------------- */
+/* --- limits of devices --------------------------------------------------- */
 
 static ze_image_desc_t image_desc(const lze_Format *f, int dimensions,
                                   const size_t size[3]) {
@@ -160,7 +159,7 @@ int lze_image_formats(lua_State *L) {
   return 1;
 }
 
-/* Raise that a device has no images. */
+/* Raises that a device has no images. */
 static void no_images(lua_State *L, const lze_DeviceInfo *device,
                       const char *what) {
   luaL_error(L, "%s: device %s has no images", what, device->props.name);
@@ -182,7 +181,7 @@ lze_Image *lze_check_image(lua_State *L, int arg) {
   return m;
 }
 
-/* Read the size at `arg`: a number, or an array of one to three numbers.
+/* Reads the size at `arg`: a number, or an array of one to three numbers.
    Returns their count. */
 static int check_size(lua_State *L, int arg, size_t size[3]) {
   static const char *const names[] = {"width", "height", "depth"};
@@ -208,7 +207,7 @@ static int check_size(lua_State *L, int arg, size_t size[3]) {
   return (int)n;
 }
 
-/* Raise unless the device supports images of that size. */
+/* Raises unless the device supports images of that size. */
 static void check_limits(lua_State *L, const lze_DeviceInfo *device,
                          int dimensions, const size_t size[3]) {
   static const char *const names[] = {"width", "height", "depth"};
@@ -235,7 +234,7 @@ static bool is_out_of_memory(ze_result_t r) {
          r == ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY;
 }
 
-/* Create the image; if kernels cannot write its format, for reading only. */
+/* Creates the image: for reading only if kernels cannot write its format. */
 static ze_result_t image_make(lze_Image *m) {
   lze_Storage *s = m->window.storage;
   ze_image_desc_t desc = image_desc(&m->format, m->dimensions, m->size);
@@ -252,7 +251,7 @@ static ze_result_t image_make(lze_Image *m) {
   return r;
 }
 
-/* Zero the new image at the top of the stack, from one piece of zeroed
+/* Zeroes the new image at the top of the stack, from one piece of zeroed
    memory. */
 static void image_zero(lua_State *L) {
   int top = lua_gettop(L);
@@ -330,7 +329,7 @@ const char *const lze_address_names[] = {"none",  "repeat", "clamp",
                                          "border", "mirror", NULL};
 const char *const lze_filter_names[] = {"nearest", "linear", NULL};
 
-/* In the order of the words. */
+/* In the order of the words for them. */
 static const ze_sampler_address_mode_t addresses[] = {
     ZE_SAMPLER_ADDRESS_MODE_NONE, ZE_SAMPLER_ADDRESS_MODE_REPEAT,
     ZE_SAMPLER_ADDRESS_MODE_CLAMP, ZE_SAMPLER_ADDRESS_MODE_CLAMP_TO_BORDER,

@@ -16,8 +16,8 @@ typedef struct lze_Format {
   const lze_Type *type;         /* of a stored pixel, as "uchar4" */
 } lze_Format;
 
-/* The userdata.  Launches take its window in place of a buffer: all the bytes
-   of its storage. */
+/* The userdata.  Launches use its window, which covers all bytes of its
+   storage, like a buffer. */
 typedef struct lze_Image {
   lze_Buffer window;            /* its storage is NULL once closed */
   lze_Format format;
@@ -60,18 +60,18 @@ static inline size_t lze_part_count(const lze_Part *p) {
    memory after the work that they wait for.  The pushed values keep them
    alive. */
 const char *lze_image_bytes(lua_State *L, const lze_Part *part);
-/* Copy bytes to a part of the open image at 1. */
+/* Copies bytes to a part of the open image at 1. */
 void lze_image_put(lua_State *L, const lze_Part *part, const char *bytes);
-/* [-0, +2] Push the context of the open image at `index` and a new buffer in
+/* [-0, +2] Pushes the context of the open image at `index` and a new buffer in
    host memory for its device.  A finalizer may close the image while this
    allocates; then it raises. */
 lze_Buffer *lze_push_beside_image(lua_State *L, int index, size_t bytes);
-/* Enqueue a copy from the start of a storage to a part of the image at
+/* Enqueues a copy from the start of a storage to a part of the image at
    `index`. */
 void lze_image_fill(lua_State *L, int index, const lze_Part *part,
                     lze_Storage *from);
 
-/* Raise unless a part is inside of an image; the message calls it `what`. */
+/* Raises unless a part is inside of an image; the message calls it `what`. */
 void lze_part_check(lua_State *L, const lze_Image *m, const lze_Part *p,
                     const char *what);
 /* [-0, +1] "640x480" */
@@ -84,19 +84,19 @@ typedef struct lze_ImageEnd {
   lze_Part part;
   size_t offset;
 } lze_ImageEnd;
-/* Enqueue a copy of `bytes` bytes; at least one end is an image. */
+/* Enqueues a copy of `bytes` bytes; at least one end is an image. */
 lze_Command *lze_image_append(lua_State *L, lze_Queue *q, const char *name,
                               bool timed, const lze_ImageEnd *to,
                               const lze_ImageEnd *from, size_t bytes);
-/* At least one of dst at stack index `arg` and src behind it is an image.
-   Raise unless their elements are the same. */
+/* Raises unless the elements of dst at stack index `arg` and src behind it are
+   the same; at least one of the two is an image. */
 void lze_image_check_types(lua_State *L, int arg);
-/* Returns the queue for a copy of these: the default one, or the one at 1 if
-   `arg` is 2.  It reaches both and can take one more command, and no Lua code
-   has run since that was found.  Raises. */
+/* Returns the queue for a copy of these elements: the default one, or the one
+   at 1 if `arg` is 2.  It reaches both ends and can take one more command, and
+   no Lua code has run since that was found.  Raises. */
 lze_Queue *lze_image_copy_queue(lua_State *L, int arg);
-/* Enqueue a copy of all of one to all of the other; returns NULL if they are
-   the same. */
+/* Enqueues a copy of all of one object to all of the other; returns NULL if
+   they are the same. */
 lze_Command *lze_image_copy_on(lua_State *L, int arg);
 
 #endif

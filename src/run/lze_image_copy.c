@@ -19,8 +19,8 @@ static ze_image_region_t part_region(const lze_Part *p) {
                              (uint32_t)p->size[1],   (uint32_t)p->size[2]};
 }
 
-/* Register the bytes of an end's storage that a command uses: of an image,
-   all. */
+/* Registers the bytes of an end's storage that a command uses: all bytes of an
+   image. */
 static void end_use(lua_State *L, lze_Command *c, const lze_ImageEnd *e,
                     size_t bytes, bool write) {
   lze_Storage *s = e->storage;
@@ -157,7 +157,8 @@ void lze_image_put(lua_State *L, const lze_Part *part, const char *bytes) {
 
 /* --- copies on queues ----------------------------------------------------- */
 
-/* Read one whole end of a copy at `arg`; returns the type of its elements. */
+/* Reads one end of a copy, the whole object at `arg`; returns the type of its
+   elements. */
 static const lze_Type *end_check(lua_State *L, int arg, lze_ImageEnd *e) {
   const char *kind = lze_box_kind(L, arg);
   *e = (lze_ImageEnd){.storage = NULL};
@@ -195,7 +196,7 @@ void lze_image_check_types(lua_State *L, int arg) {
                                  b->type->name));
 }
 
-/* Raise unless the queue's device reaches the storage of argument `arg`. */
+/* Raises unless the queue's device reaches the storage of argument `arg`. */
 static void end_check_place(lua_State *L, const lze_Queue *q, int arg,
                             const lze_Storage *s) {
   const char *kind = s->image != NULL ? "an image" : "a buffer";
@@ -223,7 +224,7 @@ lze_Queue *lze_image_copy_queue(lua_State *L, int arg) {
   return q;
 }
 
-/* Raise unless the buffer at `arg` has an element for each pixel. */
+/* Raises unless the buffer at `arg` has an element for each pixel. */
 static void buffer_check_count(lua_State *L, int arg, const lze_Image *m) {
   lua_Integer n = lze_check_buffer(L, arg)->count;
   lua_Integer pixels = (lua_Integer)(m->size[0] * m->size[1] * m->size[2]);

@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ze_kernel_max_group_size_properties_ext_t, which is not in 1.4's headers. */
+/* ze_kernel_max_group_size_properties_ext_t, which the headers of 1.4 lack. */
 #define STYPE_KERNEL_MAX_GROUP_SIZE ((ze_structure_type_t)0x10013)
 
 typedef struct KernelMaxGroupSize {
@@ -126,7 +126,7 @@ static void kernel_read_properties(lze_Kernel *k) {
     k->max_group = max.maxGroupSize;
 }
 
-/* Set the input of the group rule that does not depend on the range. */
+/* Sets the input of the group rule that does not depend on the range. */
 static void kernel_init_grouping(lze_Kernel *k) {
   const lze_DeviceInfo *d = k->module->device;
   lze_GroupInput *in = &k->grouping->in;

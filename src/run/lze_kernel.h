@@ -58,9 +58,8 @@ struct lze_Kernel {
   uint64_t launches;            /* so far */
   struct lze_Argument *arguments;
   struct lze_Grouping *grouping; /* the last range and its groups */
-  uint64_t recorded;            /* by a recorder that began with this record: */
-  uint32_t form;                /* there, a string that describes its
-                                   arguments */
+  uint64_t recorded;            /* `first` of the recorder that made `form` */
+  uint32_t form;                /* a string that describes its arguments */
   bool reaches;                 /* some argument has a proven reach */
   bool local_arguments;         /* some argument is local memory */
   bool lazy;                    /* its launches may begin without an event */
@@ -74,28 +73,29 @@ struct lze_Kernel {
 
 /* Returns the kernel at `index`, closed or not, or NULL. */
 lze_Kernel *lze_test_kernel(lua_State *L, int index);
-/* Raise what a launch would raise for the range or launch table at stack index
+/* Raises the errors of a launch with the range or launch table at stack index
    `range` and `count` arguments after it; launches nothing. */
 void lze_launch_try(lua_State *L, lze_Kernel *k, int range, int count);
-/* Called for each buffer of a launch: of argument `argument`, from 0, or of
-   `uses` if that is -1. */
+/* Called for each buffer of a launch: of argument `argument`, counted from 0,
+   or of `uses` if that is -1. */
 typedef void lze_TaskUse(void *data, int argument, const lze_Access *access);
-/* Check range and arguments as a launch does, the range or launch table at
-   stack index `range`, `count` arguments after it, and report what it uses.
+/* Checks range and arguments as a launch does, the range or launch table at
+   stack index `range`, `count` arguments after it, and reports what it uses.
    The kernel retains the arguments for lze_task_append until Lua code runs.
    `name` is the task's name in its plan, or NULL.  Returns NULL if the range is
    empty. */
 const lze_GroupChoice *lze_task_check(lua_State *L, lze_Kernel *k,
                                       const char *name, int range, int count,
                                       lze_TaskUse *use, void *data);
-/* Returns the bytes that the launch checked last reads and writes if each
+/* Returns the bytes that the last checked launch reads and writes if each
    work-item accesses one element of each buffer, and no two the same. */
 uint64_t lze_kernel_bytes(const lze_Kernel *k);
-/* Have the driver compile what that launch needs in addition to the program, if
-   it is cheap. */
+/* Makes the driver compile what that launch needs in addition to the program,
+   if it is cheap. */
 void lze_task_prepare(const lze_Kernel *k, const lze_GroupChoice *choice);
-/* Append it to a list, each part waiting for the events; the first of several
-   parts signals `first`.  False with the outcome. */
+/* Appends that launch to a list, each part waiting for the events; the first of
+   several parts signals `first`.  Returns false, with the outcome, if that
+   fails. */
 bool lze_task_append(lze_Kernel *k, const lze_GroupChoice *choice,
                      ze_command_list_handle_t list, ze_event_handle_t signal,
                      ze_event_handle_t first, uint32_t wait_count,
@@ -104,20 +104,20 @@ bool lze_task_append(lze_Kernel *k, const lze_GroupChoice *choice,
 /* Returns the operations of each work-item, from the source; NULL if the driver
    compiled the source, or if memory runs out.  Counts at the first call. */
 const spirv_flops *lze_kernel_flops(lze_Kernel *k);
-/* Returns the input of the group rule for the launch that was checked last. */
+/* Returns the input of the group rule for the last checked launch. */
 const lze_GroupInput *lze_kernel_input(const lze_Kernel *k);
-/* Make the rule choose again when that input comes again. */
+/* Makes the rule choose again if the same input follows. */
 void lze_kernel_forget(lze_Kernel *k);
 
-/* lze_tuned.c: the size that lze.tune has found for a kernel and this kind of
-   range, or zeros. */
+/* lze_tuned.c: sets `size` to the size that lze.tune has found for a kernel and
+   this kind of range, or to zeros. */
 void lze_tuned_group(const lze_Kernel *k, const lze_GroupInput *in,
                      uint32_t size[3]);
-/* Store it; returns true if it can be read again. */
+/* Stores that size; returns true if it can be read back. */
 bool lze_tuned_keep(const lze_Kernel *k, const lze_GroupInput *in,
                     const uint32_t size[3]);
 
-/* lze_group_pin.c: raise unless `list` has the format of LZE_GROUP. */
+/* lze_group_pin.c: raises unless `list` has the format of LZE_GROUP. */
 void lze_check_groups(lua_State *L, const char *list);
 /* Returns the source of the group size that the user has pinned for a kernel,
    or for a task of a plan ("graph.task", or NULL); NULL if not pinned. */
@@ -126,11 +126,11 @@ const char *lze_pinned_group(const lze_Kernel *k, const char *task,
 
 /* Words for spirv_space and spirv_access. */
 extern const char *const lze_space_names[], *const lze_access_names[];
-/* [-0, +1] Push a new kernel of a module. */
+/* [-0, +1] Pushes a new kernel of a module. */
 int lze_push_kernel(lua_State *L, lze_Module *m, const spirv_kernel *info);
 /* Returns true if the open kernel at `index` may be launched in parts, each
-   with an offset, with the same results; true if its argument i, from 0, may be
-   written. */
+   with an offset, with the same results.  The second function returns true if
+   its argument i, counted from 0, may be written. */
 bool lze_kernel_splits(lua_State *L, int index);
 bool lze_kernel_writes(lua_State *L, int index, uint32_t i);
 /* Returns the context of the kernel at stack index `index`; raises if it is
@@ -138,12 +138,12 @@ bool lze_kernel_writes(lua_State *L, int index, uint32_t i);
 lze_Context *lze_context_of_kernel(lua_State *L, int index);
 /* Returns true if there is an open kernel at `index`. */
 bool lze_kernel_is_open(lua_State *L, int index);
-/* Returns the open kernel that this object is, or NULL. */
+/* Returns the open kernel of this object, or NULL. */
 const lze_Kernel *lze_object_kernel(const lze_Object *o);
-/* Close every kernel of a module. */
+/* Closes every kernel of a module. */
 void lze_kernels_close(lze_Module *m);
-/* Returns the policy of that name; raises and lists the known ones, `where`
-   first. */
+/* Returns the policy with that name.  For an unknown name, raises an error that
+   begins with `where` and lists the known policies. */
 lze_Policy lze_check_policy(lua_State *L, const char *word,
                             const char *where);
 

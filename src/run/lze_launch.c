@@ -1,5 +1,5 @@
 /*
- * lze_launch.c - launches: ranges, groups, the calls of the driver.
+ * lze_launch.c - launches: ranges, groups and driver calls.
  * SPDX-License-Identifier: MIT
  */
 #include "run/lze_launch.h"
@@ -24,7 +24,7 @@ static const char *const policy_names[] = {"lze", "driver", "largest",
 
 static const lua_Integer DIMENSION_MAX = UINT32_MAX;
 
-/* A number of work-items, or an offset or group, in one dimension. */
+/* Returns a number of work-items, or an offset or group, in one dimension. */
 static lua_Integer range_number(lua_State *L, const char *kernel, int index,
                                 const char *what, lua_Integer low) {
   int exact;
@@ -38,7 +38,8 @@ static lua_Integer range_number(lua_State *L, const char *kernel, int index,
   return n;
 }
 
-/* A number, or an array of one to three, at `index`. Returns how many. */
+/* Reads a number, or an array of one to three numbers, at `index`.  Returns
+   their count. */
 int lze_range_triple(lua_State *L, const char *kernel, int index,
                      const char *what, lua_Integer low,
                      lua_Integer out[3]) {
@@ -91,8 +92,8 @@ void lze_launch_check_queue(lua_State *L, const lze_Kernel *k,
     luaL_error(L, "%s: queue: a copy engine runs no kernels", k->name);
 }
 
-/* Read `group` or `offset` at `index`; in dimensions that the range lacks only
-   `none` is accepted, which is also what is missing. */
+/* Reads `group` or `offset` at `index`.  Missing values are `none`, which is
+   the only valid value in dimensions that the range lacks. */
 static void launch_triple(lua_State *L, const lze_Kernel *k, int index,
                           const char *key, int dims, lua_Integer none,
                           lua_Integer out[3]) {
@@ -104,8 +105,8 @@ static void launch_triple(lua_State *L, const lze_Kernel *k, int index,
                  k->name, key, (LUAI_UACINT)out[i], i + 1, dims);
 }
 
-/* Read option `key`, whose value is on the top of the stack; from `kept` on
-   there is room for objects. */
+/* Reads option `key`, whose value is at the top of the stack.  The slots from
+   `kept` on are reserved for objects. */
 static void launch_option(lua_State *L, const lze_Kernel *k, const char *key,
                           lze_Launch *l, int kept) {
   int value = lua_gettop(L);
@@ -151,7 +152,8 @@ static void launch_option(lua_State *L, const lze_Kernel *k, const char *key,
   }
 }
 
-/* Check the buffers of `uses` at `index`, one or an array of them. */
+/* Checks the buffers of `uses` at `index`: one buffer or an array of
+   buffers. */
 static void launch_check_uses(lua_State *L, const lze_Kernel *k, int index) {
   if (!lua_istable(L, index) || lze_is_array(L, index)) {
     launch_check_used(L, k, index);
@@ -174,7 +176,8 @@ static void launch_use(lua_State *L, lze_Command *c, const lze_Buffer *b,
                   b->offset + (size_t)b->count * b->type->bytes, write);
 }
 
-/* Use them, as written. Returns whether there are any. */
+/* Registers the buffers of `uses` as written.  Returns true if there are
+   any. */
 static bool launch_use_all(lua_State *L, lze_Command *c, int index) {
   if (index == 0) return false;
   const lze_Buffer *b = lze_test_buffer(L, index);
@@ -192,8 +195,9 @@ static bool launch_use_all(lua_State *L, lze_Command *c, int index) {
   return n > 0;
 }
 
-/* Read the range, or launch table, at stack index `index`, without running
-   anything of the script. [-0, +4] keep what a hook may take out of it. */
+/* [-0, +4] Reads the range, or launch table, at stack index `index`, without
+   running any code of the script.  The pushed values are objects that a hook
+   may remove from the table. */
 void lze_launch_read(lua_State *L, const lze_Kernel *k, int index,
                      lze_Launch *l) {
   lua_Integer global[3] = {1, 1, 1};
@@ -241,9 +245,9 @@ void lze_launch_check_table(lua_State *L, const lze_Kernel *k,
   if (l->uses != 0) launch_check_uses(L, k, l->uses);
 }
 
-/* The bytes of an argument that a launch is proved to reach, or 0. */
+/* Returns the bytes of an argument that a launch is proved to reach, or 0. */
 static uint64_t launch_reach(const lze_Launch *l, const spirv_extent *reach) {
-  /* Arithmetic of 32 bits does not wrap below; constants are below 2^20. */
+  /* 32-bit arithmetic does not wrap below this; constants are below 2^20. */
   static const int64_t narrow_end = INT64_C(0x7fc00000);
   int64_t bytes = reach->bytes;
   if (!reach->proved || l->empty) return 0;
@@ -253,7 +257,7 @@ static uint64_t launch_reach(const lze_Launch *l, const spirv_extent *reach) {
              ? 0 : (uint64_t)bytes;
 }
 
-/* Raise that the memory of argument i ends before what is accessed. */
+/* Raises that the kernel accesses more memory than argument i has. */
 __attribute__((noinline)) static void
 launch_refuse_reach(lua_State *L, const lze_Kernel *k, const lze_Launch *l,
                     uint32_t i) {
@@ -304,7 +308,7 @@ ze_result_t lze_launch_prepare(const lze_Kernel *k,
   return ready ? second : first;
 }
 
-/* Raise where a group is needed and there is none. */
+/* Raises if a group is needed but not given. */
 static void launch_need_group(lua_State *L, const lze_Kernel *k,
                               const lze_Launch *l) {
   if (k->local_arguments && l->group[0] == 0 &&
@@ -313,8 +317,8 @@ static void launch_need_group(lua_State *L, const lze_Kernel *k,
                   "`group` in the launch table", k->name);
 }
 
-/* Returns true if the range, the policy and the group are those of last time.
-   */
+/* Returns true if the range, the policy and the group are the same as last
+   time. */
 static bool grouping_holds(const lze_Grouping *g, const lze_Launch *l,
                            uint64_t local_bytes) {
   const lze_GroupInput *in = &g->in;
@@ -364,14 +368,14 @@ const lze_GroupChoice *lze_launch_group(lua_State *L, lze_Kernel *k,
   return &g->choice;
 }
 
-/* Check and keep what a launch uses and its `count` arguments, the first at
+/* Checks and retains what a launch uses and its `count` arguments, the first at
    `first`. */
 const lze_GroupChoice *lze_launch_check(lua_State *L, lze_Kernel *k,
                                         const lze_Launch *l, int first,
                                         int count) {
   if (l->uses != 0) launch_check_uses(L, k, l->uses);
   lze_arguments_take(L, k, first, count);
-  /* Plans move what a task's device does not reach. */
+  /* Plans move buffers that a task's device does not reach. */
   if (l->task == NULL) lze_arguments_reach(L, k);
   uint64_t local = lze_kernel_local_bytes(k);
   for (uint32_t i = 0; k->local_arguments && i < k->info->arg_count; i++)
@@ -391,8 +395,8 @@ int lze_launch_fail(lua_State *L, const lze_Kernel *k, ze_result_t r,
   return lze_fail(L, k->module->device->driver, r, k->name, call, NULL, NULL);
 }
 
-/* Returns true if the entry point has this value already.  A pointer is the
-   same only if its allocation is: a driver may remember more of it than the
+/* Returns true if the entry point already has this value.  A pointer is the
+   same only if its allocation is: a driver may remember more about it than the
    address. */
 static bool argument_is_set(const lze_ArgumentSet *set,
                             const lze_Argument *a) {
@@ -413,8 +417,8 @@ static void argument_remember(lze_ArgumentSet *set, const lze_Argument *a) {
   if (a->data == a->value) memcpy(set->value, a->value, a->bytes);
 }
 
-/* Sets the arguments of an entry point.  Returns the function of the driver
-   that failed, or NULL. */
+/* Sets the arguments of an entry point.  Returns the driver function that
+   failed, or NULL. */
 static const char *entry_set(lze_Kernel *k, lze_Entry *e, bool indirect,
                              ze_result_t *result) {
   const bool always = e == &k->whole && k->exposed;
@@ -422,7 +426,7 @@ static const char *entry_set(lze_Kernel *k, lze_Entry *e, bool indirect,
     const lze_Argument *a = &k->arguments[i];
     lze_ArgumentSet *set = &e->arguments[i];
     if (!always && argument_is_set(set, a)) continue;
-    /* A null pointer is given as no value at all. */
+    /* A null pointer is passed as no value. */
     const void *data =
         a->data == &a->pointer && a->pointer == NULL ? NULL : a->data;
     set->valid = false;
@@ -446,7 +450,8 @@ static const char *entry_set(lze_Kernel *k, lze_Entry *e, bool indirect,
   return NULL;
 }
 
-/* The same for all that the parts run. */
+/* Sets the arguments of all entry points that the parts run.  Returns like
+   entry_set. */
 static const char *launch_set(lze_Kernel *k, const lze_GroupChoice *choice,
                               bool indirect, ze_result_t *result) {
   const char *failed = NULL;
@@ -456,7 +461,7 @@ static const char *launch_set(lze_Kernel *k, const lze_GroupChoice *choice,
   return failed;
 }
 
-/* Sets where the global ids of the kernel itself begin. */
+/* Sets the first global id of the kernel itself. */
 static const char *whole_begin(lze_Kernel *k, const lze_GroupPart *p,
                                ze_result_t *result) {
   lze_Entry *e = &k->whole;
@@ -470,8 +475,8 @@ static const char *whole_begin(lze_Kernel *k, const lze_GroupPart *p,
   return NULL;
 }
 
-/* The same of the guarded entry point, and how many work-items follow: its
-   hidden arguments. */
+/* Sets the hidden arguments of the guarded entry point: its first global id,
+   and how many work-items follow. */
 static const char *guarded_begin(lze_Kernel *k, const lze_GroupPart *p,
                                  ze_result_t *result) {
   const lze_GroupInput *in = &k->grouping->in;
@@ -494,7 +499,7 @@ static const char *guarded_begin(lze_Kernel *k, const lze_GroupPart *p,
   return NULL;
 }
 
-/* Appends part i.  Returns as entry_set. */
+/* Appends part i.  Returns like entry_set. */
 static const char *launch_part(lze_Kernel *k, ze_command_list_handle_t list,
                                const lze_GroupChoice *choice, int i,
                                ze_event_handle_t signal, uint32_t waits,
@@ -520,15 +525,15 @@ static const char *launch_part(lze_Kernel *k, ze_command_list_handle_t list,
                                       : "zeCommandListAppendLaunchKernel";
 }
 
-/* Append all parts; what has been appended when one fails is still waited
-   for and pinned. Counts the launch if none fails. Returns as launch_set, after
-   ending or aborting c. */
+/* Appends all parts, then ends or aborts c.  If one part fails, the parts
+   before it are still waited for and pinned.  Counts the launch if all succeed.
+   Returns like launch_set. */
 static const char *launch_append(lze_Kernel *k, lze_Command *c,
                                  const lze_GroupChoice *choice,
                                  ze_result_t *result) {
   lze_Queue *q = c->queue;
   ze_event_handle_t event = lze_command_event(c);
-  /* Out of order, only a barrier knows when all the parts are done. */
+  /* Out of order, only a barrier completes after all the parts. */
   bool barrier = choice->count > 1 && !q->native_order;
   const char *failed = NULL;
   int i;
@@ -566,8 +571,8 @@ static const char *launch_append(lze_Kernel *k, lze_Command *c,
   return failed;
 }
 
-/* Where the newest command of the queue is a launch of the same kernel on the
-   same buffers that has no event, let it stand for this launch too: a loop of
+/* Makes the newest command of the queue represent this launch, too, if it is a
+   launch of the same kernel on the same buffers and has no event.  A loop of
    launches then costs little more than the driver's part of it. */
 static bool launch_again(lua_State *L, lze_Kernel *k, const lze_Launch *l,
                          const lze_GroupChoice *choice) {
@@ -597,8 +602,8 @@ static bool launch_again(lua_State *L, lze_Kernel *k, const lze_Launch *l,
   return true;
 }
 
-/* A launch of nothing that signals an event all the same, after what it was to
-   come after. */
+/* Enqueues a launch of nothing: it still signals the event, after the `after`
+   events. */
 static void launch_nothing(lua_State *L, lze_Kernel *k, const lze_Launch *l,
                            ze_event_handle_t signal, int event) {
   lze_Queue *q = l->queue;
@@ -621,9 +626,9 @@ static void launch_nothing(lua_State *L, lze_Kernel *k, const lze_Launch *l,
   lze_queue_flush(q);
 }
 
-/* The queue for a launch of k, which must be open: `given`, or the default one
-   where that is NULL.  Waits until it can take one more command, after which
-   nothing of Lua's has run. */
+/* Returns the queue for a launch of k, which must be open: `given`, or the
+   default queue if that is NULL.  Waits until the queue can take one more
+   command; no Lua code has run since then. */
 static lze_Queue *launch_queue(lua_State *L, const lze_Kernel *k,
                                lze_Queue *given) {
   lze_Queue *q;
@@ -648,7 +653,7 @@ static void given_wait(lua_State *L, lze_State *S, const lze_Buffer *b,
   if (s->uses != NULL) lze_storage_wait(L, s, 0, s->bytes, false);
 }
 
-/* Call `each` with the open buffer at `index`, if it is one. */
+/* Calls `each` with the buffer at `index`, if that is an open buffer. */
 static void launch_visit(lua_State *L, const lze_Kernel *k, each_given *each,
                          int index, int argument) {
   const lze_Buffer *b = lze_test_buffer(L, index);
@@ -656,7 +661,7 @@ static void launch_visit(lua_State *L, const lze_Kernel *k, each_given *each,
     each(L, k->o.context->state, b, argument);
 }
 
-/* The same with all that a launch is given. */
+/* Calls launch_visit for all arguments and `uses` of a launch. */
 static void launch_visit_all(lua_State *L, const lze_Kernel *k,
                              each_given *each, int first, int uses) {
   for (uint32_t i = 0; i < k->info->arg_count; i++)
@@ -672,9 +677,9 @@ static void launch_visit_all(lua_State *L, const lze_Kernel *k,
   }
 }
 
-/* With LZE_CHECK=1, before a launch: keep what lies outside of the views that
-   it is given.  Whether there is any.  A hook in a wait may close any of them,
-   so that all waits come first. */
+/* Saves, with LZE_CHECK=1 before a launch, the bytes outside of the views that
+   the launch gets.  Returns true if there are any.  A hook in a wait may close
+   any of the views, so all waits come first. */
 static bool launch_take_snapshot(lua_State *L, const lze_Kernel *k, int first,
                                 int uses) {
   lze_State *S = k->o.context->state;
@@ -684,9 +689,9 @@ static bool launch_take_snapshot(lua_State *L, const lze_Kernel *k, int first,
   return lze_snapshot_take(L, S);
 }
 
-/* With LZE_CHECK=1, after a launch is done: raise if memory round one of the
-   buffers it was given, from stack index `first` on, has been overwritten, or
-   round another, or of their storages what no argument was given. */
+/* Raises, with LZE_CHECK=1 after a launch is done, if memory has been
+   overwritten: around one of its buffers, from stack index `first` on, around
+   another buffer, or in parts of its storages that no argument covers. */
 static void launch_check_guards(lua_State *L, const lze_Kernel *k, int first,
                                 int uses, const struct lze_Snapshot *snapshot) {
   for (uint32_t i = 0; i < k->info->arg_count; i++) {
@@ -717,7 +722,7 @@ static void launch_check_guards(lua_State *L, const lze_Kernel *k, int first,
                   "bytes that it was not given",
                k->name, lua_tostring(L, -1), (LUAI_UACINT)other->bytes);
   int argument = -1;
-  /* A launch that a hook made meanwhile has forgotten it. */
+  /* A launch that a hook has made since then has dropped the snapshot. */
   bool damaged = snapshot != NULL && S->snapshot == snapshot &&
                  lze_snapshot_damaged(L, S, &argument);
   lze_snapshot_forget(S);
@@ -730,8 +735,8 @@ static void launch_check_guards(lua_State *L, const lze_Kernel *k, int first,
              k->name, lze_argument_name(L, k, (uint32_t)argument), where);
 }
 
-/* Evaluate the expressions of arrays that have yet to read what the launch may
-   write to: the `count` arguments from stack index `first` on, and `uses`. */
+/* Evaluates the array expressions that have yet to read memory that the launch
+   may write: the `count` arguments from stack index `first` on, and `uses`. */
 static void launch_flush_readers(lua_State *L, const lze_Kernel *k, int first,
                           int count, int uses) {
   for (int i = 0; i < count && (uint32_t)i < k->info->arg_count; i++)
@@ -746,17 +751,17 @@ static void launch_flush_readers(lua_State *L, const lze_Kernel *k, int first,
   }
 }
 
-/* The common part of k(...), k:launch(...) and q:launch(k, ...): the range is
-   at stack index `range`, `count` arguments follow; `q` is NULL for the
-   default queue; an event is at `event`, or 0. */
+/* Runs k(...), k:launch(...) and q:launch(k, ...).  The range is at stack index
+   `range`, and `count` arguments follow; `q` is NULL for the default queue;
+   `event` is the stack index of an event, or 0. */
 void lze_kernel_run(lua_State *L, lze_Kernel *k, int range, int count,
                     lze_Queue *q, int event) {
-  /* Making the event may have run finalizers. */
+  /* Creating the event may have run finalizers. */
   if (k->o.closed) luaL_error(L, "%s is closed", k->name);
   lze_State *const S = k->o.context->state;
   lze_Launch l = {.policy = S->policy, .queue = q};
   lze_launch_read(L, k, range, &l);
-  /* What errors begin with: making it may run a finalizer. */
+  /* The start of errors, made now because that may run a finalizer. */
   const char *after = NULL, *signals = NULL;
   if (l.after != 0) after = lua_pushfstring(L, "%s: after", k->name);
   if (l.signal != 0) signals = lua_pushfstring(L, "%s: signal", k->name);
@@ -767,9 +772,9 @@ void lze_kernel_run(lua_State *L, lze_Kernel *k, int range, int count,
   const struct lze_Snapshot *snapshot = NULL;
   if (S->check && count >= 0 && (uint32_t)count == k->info->arg_count) {
     if (launch_take_snapshot(L, k, range + 1, l.uses)) snapshot = S->snapshot;
-    l.queue = launch_queue(L, k, given); /* that may have waited */
+    l.queue = launch_queue(L, k, given); /* the snapshot may have waited */
   }
-  /* From here on nothing of Lua's runs. */
+  /* From here on, no Lua code runs. */
   if (l.after != 0) lze_check_after(L, l.after, k->o.context, after);
   ze_event_handle_t signal = NULL;
   if (l.signal != 0)
@@ -801,7 +806,7 @@ void lze_kernel_run(lua_State *L, lze_Kernel *k, int range, int count,
   bool indirect = launch_use_all(L, c, l.uses);
   if (l.after != 0) lze_command_after_all(L, c, l.after);
   lze_command_order(L, c);
-  /* What the script has printed comes before what the kernel prints. */
+  /* The script's output must come before the kernel's. */
   if (k->info->features & SPIRV_USES_PRINTF) fflush(stdout);
   if ((event != 0 || recorded) && choice->count > 1)
     lze_command_time_first(L, c);
@@ -822,13 +827,13 @@ void lze_kernel_run(lua_State *L, lze_Kernel *k, int range, int count,
     lze_command_own(c);
   }
   if (!k->o.context->state->sync) {
-    /* What waits for that event asks for no flush. */
+    /* A wait for that event does not flush the queue. */
     if (signal != NULL) lze_queue_flush(l.queue);
     return;
   }
   if (snapshot != NULL) lze_snapshot_pin(S);
   lze_command_wait(L, c, UINT64_MAX);
-  if (!k->o.closed && k->o.context->state->check) /* closed by a hook? */
+  if (!k->o.closed && k->o.context->state->check) /* a hook may close it */
     launch_check_guards(L, k, range + 1, l.uses, snapshot);
 }
 
@@ -890,7 +895,7 @@ bool lze_task_append(lze_Kernel *k, const lze_GroupChoice *choice,
                             n == 1 ? signal : i == 0 ? first : NULL,
                             wait_count, waits, &out->result);
   if (out->call != NULL) return false;
-  /* Only a barrier knows when all the parts are done. */
+  /* Only a barrier completes after all the parts. */
   return n == 1 || signal == NULL ||
          ZE_TRY(out, zeCommandListAppendBarrier, list, signal, 0, NULL);
 }

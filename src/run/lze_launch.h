@@ -1,5 +1,5 @@
 /*
- * lze_launch.h - arguments and launches: from what a script says to the device.
+ * lze_launch.h - arguments and launches: from a script to the device.
  * SPDX-License-Identifier: MIT
  */
 #ifndef LZE_LAUNCH_H
@@ -11,30 +11,30 @@
 #include "run/lze_queue.h"
 #include "run/lze_record.h"
 
-/* The most lanes a value has, 8 bytes each. */
+/* A value has at most 16 lanes, of 8 bytes each. */
 enum { VALUE_BYTES = 16 * 8 };
 
-/* What lze knows of an argument, and the value of the launch being made: no
-   Lua code runs between the check of the arguments and the end of a launch. */
+/* An argument, and its value in the launch being made: no Lua code runs between
+   the check of the arguments and the end of a launch. */
 typedef struct lze_Argument {
   const spirv_arg *info;
-  const lze_Type *type;     /* of a value that is a scalar or vector */
-  const lze_Type *other;    /* its unsigned twin where the sign is unknown */
+  const lze_Type *type;     /* of a scalar or vector value */
+  const lze_Type *other;    /* its unsigned form if the sign is unknown */
   bool write;
-  uint8_t moves;            /* of an element of its buffer: 1 if it is read,
-                               and 1 if it is written */
+  uint8_t moves;            /* accesses per element of its buffer: 1 if it is
+                               read, plus 1 if it is written */
   size_t bytes;
-  uint64_t reach;           /* bytes that a buffer must have for the range of
+  uint64_t reach;           /* bytes that its buffer must have for the range of
                                the grouping, or 0 */
-  const void *data;         /* what zeKernelSetArgumentValue gets */
+  const void *data;         /* for zeKernelSetArgumentValue */
   const lze_Buffer *buffer; /* or the window of an image or sampler; or NULL */
-  const lze_DeviceInfo *reached; /* whose memory the kernel's may touch */
+  const lze_DeviceInfo *reached; /* a device whose memory is reachable */
   void *pointer;
   _Alignas(8) char value[VALUE_BYTES];
 } lze_Argument;
 
-/* What an argument of an entry point was last set to, to save a call if it is
-   the same. */
+/* The last value of an argument of an entry point, to save a call if it is the
+   same. */
 typedef struct lze_ArgumentSet {
   bool valid;
   uint64_t serial;
@@ -43,23 +43,23 @@ typedef struct lze_ArgumentSet {
   _Alignas(8) char value[VALUE_BYTES];
 } lze_ArgumentSet;
 
-/* A range and its groups, to skip the rule when the range comes again. */
+/* A range and its groups, to skip the rule if the same range follows. */
 typedef struct lze_Grouping {
   bool valid;
   lze_GroupInput in;
   lze_GroupChoice choice;
-  uint64_t recorded;        /* by a recorder that began with this record, as: */
+  uint64_t recorded;        /* `first` of the recorder that made `shape` */
   lze_Shape shape;
 } lze_Grouping;
 
-/* A launch as a script asked for it. */
+/* A launch as the script requested it. */
 typedef struct lze_Launch {
   lze_Queue *queue;
   int dims;
   bool empty;               /* a dimension is 0 */
   uint64_t global[3], offset[3];
   uint32_t group[3];        /* given or pinned, or zeros */
-  const char *given_by;     /* what to call it, or NULL */
+  const char *given_by;     /* its name in messages, or NULL */
   const char *task;         /* its name in a plan, or NULL */
   lze_Policy policy;
   int after, uses, signal;  /* stack indices, or 0 */
@@ -68,12 +68,12 @@ typedef struct lze_Launch {
 typedef struct lze_KernelBox {
   lze_Box box;
   const lze_State *state;
-  lze_Kernel *kernel;           /* NULL once closed, and of a Lua kernel */
-  bool is_lua, closed;          /* begins one of module/lze_lua_kernel.c, which
-                                   is closed */
-  bool checked;                 /* its launches: by option */
-  bool meant;                   /* what it computes, whatever that is: its
-                                   launches are never checked */
+  lze_Kernel *kernel;           /* NULL once closed, and for a Lua kernel */
+  bool is_lua, closed;          /* is the start of a Lua kernel of
+                                   module/lze_lua_kernel.c; that is closed */
+  bool checked;                 /* its launches are checked, by option */
+  bool meant;                   /* any result is intended: its launches are
+                                   never checked */
   char name[64];
 } lze_KernelBox;
 
@@ -83,61 +83,63 @@ typedef struct lze_LocalBytes {
   size_t bytes;
 } lze_LocalBytes;
 
-/* lze_kernel.c: the static local memory of a group, as the driver counts it or,
-   if it does not, as the module declares it. */
+/* lze_kernel.c: returns the static local memory of a group, as the driver
+   reports it or, if it reports 0, as the module declares it. */
 uint64_t lze_kernel_local_bytes(const lze_Kernel *k);
-/* The element type of a value or pointee that lze knows, or NULL. */
+/* Returns the element type of a value or pointee, or NULL if unknown. */
 const lze_Type *lze_argument_type(const spirv_type *t, bool is_unsigned);
 
-/* lze_argument.c: "2 (x)", as every message about an argument names it.
-   [-0, +1] */
+/* lze_argument.c: [-0, +1] returns the name of an argument in messages, as
+   "2 (x)". */
 const char *lze_argument_name(lua_State *L, const lze_Kernel *k,
                               uint32_t i);
-/* The type of an argument as a script reads it in k.args. [-0, +1] */
+/* [-0, +1] Returns the type of an argument as a script reads it in k.args. */
 const char *lze_argument_type_name(lua_State *L, const spirv_arg *a);
-/* Raise where one is memory that the device does not reach. */
+/* Raises if the device does not reach the memory of an argument. */
 void lze_arguments_reach(lua_State *L, const lze_Kernel *k);
-/* Raise that so many arguments are not what the kernel is launched with. */
+/* Raises that the kernel does not take `count` arguments. */
 int lze_arguments_refuse(lua_State *L, const lze_Kernel *k, int count);
-/* Take all arguments, the first at `index`; raises. */
+/* Checks and retains all arguments, the first at `index`; raises if one does
+   not fit. */
 void lze_arguments_take(lua_State *L, const lze_Kernel *k, int index,
                         int count);
 
-/* lze_launch.c: a number, or an array of one to three, at `index`; how many. */
+/* lze_launch.c: reads a number, or an array of one to three numbers, at
+   `index`; returns their count. */
 int lze_range_triple(lua_State *L, const char *kernel, int index,
                      const char *what, lua_Integer low,
                      lua_Integer out[3]);
-/* Raise unless the queue can run the kernel. */
+/* Raises unless the queue can run the kernel. */
 void lze_launch_check_queue(lua_State *L, const lze_Kernel *k,
                             const lze_Queue *q);
-/* Read the range, or launch table, at stack index `index`, without running
-   anything of the script. [-0, +4] keep what a hook may take out of it. */
+/* [-0, +4] Reads the range, or launch table, at stack index `index`, without
+   running any code of the script.  The pushed values are objects that a hook
+   may remove from the table. */
 void lze_launch_read(lua_State *L, const lze_Kernel *k, int index,
                      lze_Launch *l);
-/* Raise what a launch would of what it is to come after, use and signal.
-   [-0, +2] */
+/* [-0, +2] Raises the errors of a launch about `after`, `uses` and `signal`. */
 void lze_launch_check_table(lua_State *L, const lze_Kernel *k,
                             const lze_Launch *l);
-/* Returns the groups of a range, the same as last time if it comes again.
-   Builds the guarded entry point if they need it.  Raises if a given or
+/* Returns the groups of a range, the same as last time if the range is the
+   same.  Builds the guarded entry point if they need it.  Raises if a given or
    required group cannot be met. */
 const lze_GroupChoice *lze_launch_group(lua_State *L, lze_Kernel *k,
                                         const lze_Launch *l,
                                         uint64_t local_bytes);
-/* Has the driver compile what such a launch needs. */
+/* Makes the driver compile what a launch with these groups needs. */
 ze_result_t lze_launch_prepare(const lze_Kernel *k,
                                const lze_GroupChoice *choice, lze_Prepare how);
-/* Checks and keeps what a launch uses and its `count` arguments, the first at
+/* Checks and retains what a launch uses and its `count` arguments, the first at
    `first`.  Returns its groups; NULL if the range is empty. */
 const lze_GroupChoice *lze_launch_check(lua_State *L, lze_Kernel *k,
                                         const lze_Launch *l, int first,
                                         int count);
-/* Raise what a call of the driver for a launch came to. */
+/* Raises the error of a driver call for a launch. */
 int lze_launch_fail(lua_State *L, const lze_Kernel *k, ze_result_t r,
                     const char *call);
-/* The common part of k(...), k:launch(...) and q:launch(k, ...): the range is
-   at stack index `range`, `count` arguments follow; `q` is NULL for the default
-   queue; an event is at `event`, or 0. */
+/* Runs k(...), k:launch(...) and q:launch(k, ...).  The range is at stack index
+   `range`, and `count` arguments follow; `q` is NULL for the default queue;
+   `event` is the stack index of an event, or 0. */
 void lze_kernel_run(lua_State *L, lze_Kernel *k, int range, int count,
                     lze_Queue *q, int event);
 

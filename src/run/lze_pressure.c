@@ -35,10 +35,10 @@ static bool queue_reap(lze_Queue *q, uint64_t unused) {
 
 void lze_reap(lze_State *S) { lze_each_queue(S, queue_reap, 0); }
 
-/* The collector takes a step for this number of bytes allocated, or for this
-   part of the soft limit, or of the memory in use, if that is more: a step
-   costs up to 0.3 ms if there are many Lua objects, and less garbage would not
-   be noticed. */
+/* The collector takes a step for this number of bytes allocated or, if that is
+   more, for this part of the soft limit or of the memory in use: a step costs
+   up to 0.3 ms if there are many Lua objects, and less garbage would not be
+   noticed. */
 #define STEP_BYTES ((size_t)64 << 10)
 
 #define STEP_SOFT_PART 256
@@ -67,11 +67,12 @@ static size_t limit_of(const lze_State *S, size_t bytes) {
   return next < (double)PTRDIFF_MAX ? (size_t)next : PTRDIFF_MAX;
 }
 
-/* Collected memory is freed only when the commands that use it are over: a loop
-   that only enqueues would get ahead of the device by any amount of memory.  So
-   wait for the oldest commands until this memory takes at most half of the room
-   that the next limit leaves; the device has the other half to continue with.
-   False if something raised an error, which is then on the stack. */
+/* Collects, then waits for the oldest commands until the collected memory that
+   they use takes at most half of the room that the next limit leaves; the
+   device has the other half to continue with.  Without the wait, a loop that
+   only enqueues would get ahead of the device by any amount of memory, because
+   collected memory is freed only when the commands that use it are over.
+   Returns false if something raised an error, which is then on the stack. */
 static bool collect_for(lua_State *L, lze_State *S, size_t bytes,
                         size_t (*dropped)(const lze_State *S)) {
   collect_all(L, S);

@@ -47,13 +47,13 @@ static void queue_destroy(lze_Object *o) {
   q->open = NULL;
   q->list = NULL;
   q->native = NULL;
-  if (q->home != NULL) o->owners--; /* the context's ownership */
+  if (q->home != NULL) o->owners--; /* drops the context's ownership */
 }
 
 static const lze_Class queue_class = {"queue", queue_destroy, NULL};
 
-/* Returns true if the flag for lists in order should be tried first: the driver
-   is new enough. */
+/* Returns true if the flag for lists in order should be tried first, because
+   the driver is new enough. */
 static bool queue_wants_order(const lze_Queue *q) {
   return q->ordered && q->device->driver->api >= API_IN_ORDER;
 }
@@ -91,7 +91,7 @@ static bool queue_create_list(lze_Queue *q, lze_Batch *b, lze_Outcome *out) {
                 &b->list);
 }
 
-/* Open a list for a batched queue: one that has run, or a new one. */
+/* Opens a list for a batched queue: one that has already run, or a new one. */
 bool lze_queue_open(lze_Queue *q, lze_Outcome *out) {
   if (q->list != NULL) return true;
   lze_Batch *b = q->batches;
@@ -129,7 +129,7 @@ void lze_queue_flush(lze_Queue *q) {
   lze_queue_submitted(q, ns, &out);
 }
 
-/* Create the native objects of a queue from its fields. */
+/* Creates the native objects of a queue from its fields. */
 bool lze_queue_create(lze_Queue *q, lze_Outcome *out) {
   static const ze_command_queue_priority_t priorities[] = {
       ZE_COMMAND_QUEUE_PRIORITY_NORMAL, ZE_COMMAND_QUEUE_PRIORITY_PRIORITY_LOW,
@@ -149,7 +149,7 @@ void lze_queue_use_copy_engine(lze_Queue *q) {
   q->copy_engine = q->ordinal != q->device->ordinal;
 }
 
-/* Create a queue with default options. */
+/* Creates a queue with default options. */
 lze_Queue *lze_queue_new(lua_State *L, lze_Context *context,
                          const lze_DeviceInfo *device) {
   lze_Queue *q = lze_object_new(&queue_class, sizeof *q, context);
@@ -193,7 +193,7 @@ void lze_queue_disown(lze_Queue *q) {
   if (home != NULL) lze_disown(&home->o);
 }
 
-/* The purpose of a queue that belongs to its context. */
+/* The purpose of a queue that its context owns. */
 typedef enum Part { PART_DEFAULT, PART_TRANSFERS, PART_WORKS } Part;
 
 static lze_Queue *queue_new_part(lua_State *L, lze_Context *context,

@@ -118,7 +118,7 @@ static int queue_wait(lua_State *L) {
   return 1;
 }
 
-/* q:flush(): submit the commands that a batched queue has collected; does
+/* q:flush(): submits the commands that a batched queue has collected; does
    nothing for an immediate queue. */
 static int queue_flush(lua_State *L) {
   lze_queue_flush(lze_check_queue(L, 1));
@@ -158,7 +158,8 @@ static int queue_barrier(lua_State *L) {
 }
 
 /* q:signal(ev) -> event
-   Signal a wrapped event when everything issued to the queue before is done. */
+   Signals a wrapped event when everything issued to the queue before it is
+   done. */
 static int queue_signal(lua_State *L) {
   lua_settop(L, 2);
   lze_Event *e = lze_push_event(L);
@@ -182,8 +183,8 @@ static int queue_signal(lua_State *L) {
   return 1;
 }
 
-/* The common part of q:prefetch and q:advise: pin the buffer at 2, order the
-   hint among its commands and track when it is over. */
+/* Runs q:prefetch and q:advise: pins the buffer at 2, orders the hint among its
+   commands and tracks when it is over. */
 static int queue_hint(lua_State *L, const char *name,
                       ze_memory_advice_t advice, bool prefetch) {
   lze_Queue *q = queue_ready(L);
@@ -225,12 +226,12 @@ static int queue_hint(lua_State *L, const char *name,
   return lze_fail(L, q->device->driver, r, NULL, call, NULL, NULL);
 }
 
-/* q:prefetch(x): move shared memory to the device ahead of its use. */
+/* q:prefetch(x): moves shared memory to the device ahead of its use. */
 static int queue_prefetch(lua_State *L) {
   return queue_hint(L, "prefetch", 0, true);
 }
 
-/* q:advise(x, word): advise the driver how the memory will be used. */
+/* q:advise(x, word): advises the driver how the memory will be used. */
 static int queue_advise(lua_State *L) {
   static const struct {
     const char *word;
@@ -253,8 +254,8 @@ static int queue_advise(lua_State *L) {
                             lze_describe(L, 3)));
 }
 
-/* The struct stays until __gc, for a call during which a hook closed the
-   queue. */
+/* Closes the queue; the struct stays until __gc, for a call during which a hook
+   closed the queue. */
 static int queue_close(lua_State *L) {
   QueueBox *b = lze_check_box(L, 1, lze_queue_kind);
   lze_Queue *q = b->queue;
@@ -351,7 +352,8 @@ again:
   return true;
 }
 
-/* lze.wait([seconds]) -> boolean: everything on every queue of this state. */
+/* lze.wait([seconds]) -> boolean: true if everything on every queue of this
+   state is done in that time. */
 static int state_wait(lua_State *L) {
   lua_pushboolean(L, lze_state_drain(L, lze_check_deadline(L, 1)));
   return 1;
@@ -367,7 +369,7 @@ void lze_push_cached_queue(lua_State *L, lze_Context *context,
   const lze_Queue *q = lze_default_queue(L, context, d);
   if (lze_push_cached(L, q)) {
     if (lze_test_queue(L, -1) == q) return;
-    lua_pop(L, 1); /* belongs to an older queue at the same address */
+    lua_pop(L, 1); /* it belongs to an older queue at the same address */
   }
   lze_cache_box(L, push_default_queue(L, context, d));
 }

@@ -17,8 +17,8 @@
 /* --- strings -------------------------------------------------------------- */
 
 /* Scripts may create any number of names; past this limit all others become
-   one.  Half of them are reserved for names other than marks, because each mark
-   may have its own. */
+   one.  Half of the names are reserved for names other than marks, because each
+   mark may have its own. */
 enum {
   MOST_NAMES = 1 << 16,
   MOST_MARKS = MOST_NAMES / 2,
@@ -49,7 +49,8 @@ static uint64_t mix(uint64_t a, uint64_t b) {
   return a ^ a >> 29;
 }
 
-/* Returns a hash of all bytes; it never loses differences in a few bytes. */
+/* Returns a hash of all bytes, in which differences in a few bytes are never
+   lost. */
 static uint64_t bytes_hash(const void *bytes, size_t size) {
   const unsigned char *p = bytes;
   uint64_t h = size, word;
@@ -95,8 +96,8 @@ static bool names_grow(lze_Names *n) {
   return true;
 }
 
-/* Returns the number of a string; that of "(further names)" if there are `most`
-   already, or if memory runs out. */
+/* Returns the number of a string, or that of "(further names)" if there are
+   `most` strings already or memory runs out. */
 static uint32_t names_add_most(lze_Names *n, const char *s, uint32_t most) {
   uint32_t *slot = names_slot(n, s);
   if (*slot != 0) return *slot;
@@ -116,7 +117,8 @@ static uint32_t names_add(lze_Names *n, const char *s) {
   return names_add_most(n, s, MOST_NAMES);
 }
 
-/* Like names_add, but faster for the string of the previous call. */
+/* Does the same as names_add, but faster for the string of the previous
+   call. */
 static uint32_t names_number(lze_Names *n, Role role, const char *s) {
   Name *last = &n->last[role];
   if (strcmp(last->string, s) != 0) {
@@ -158,7 +160,7 @@ typedef struct Copied {
 typedef struct Meter {
   const lze_DeviceInfo *device;
   uint32_t name;                /* a string by number */
-  uint64_t ns;                  /* time of that query, or 0 */
+  uint64_t ns;                  /* time of the last query, or 0 */
   uint64_t energy, time;        /* as of lze_energy_read */
 } Meter;
 
@@ -167,14 +169,14 @@ enum { COPIES = 1024, METERS = 8 };
 /* The energy of devices is queried at most this often. */
 #define METER_NS 50000000u
 
-/* Records are numbered from 1 on, through all recorders of a state. */
+/* Records are numbered from 1 on, across all recorders of a state. */
 struct lze_Recorder {
   lze_Record *ring;
   size_t most;                  /* room for this number, a power of two */
   uint64_t oldest;              /* number of the oldest record in the ring */
-  uint64_t first;               /* of all records ever in it */
+  uint64_t first;               /* number of its first record */
   lze_Names *names;
-  Meter meters[METERS];         /* of the first devices that were used */
+  Meter meters[METERS];         /* for the first devices that were used */
   uint64_t metered_ns;          /* time of the last query of all */
   lze_Record none;              /* zeros: compilers copy a record faster than
                                    they clear one in a loop */
@@ -186,7 +188,7 @@ static lze_Record *recorder_at(const struct lze_Recorder *r, uint64_t number) {
   return &r->ring[number & (r->most - 1)];
 }
 
-/* Make room for at least `least` records.  Unused memory comes in large pages,
+/* Makes room for at least `least` records.  Unused memory comes in large pages,
    and the page of the next record is touched now: creating small pages takes
    longer than the records. */
 static bool recorder_resize(lze_State *S, size_t least) {
@@ -233,9 +235,9 @@ void lze_record_line(const lze_State *S, lze_Record *record,
   record->line = (uint32_t)line;
 }
 
-/* Querying the function instead of its source, to compare it with the last one,
-   takes longer.  A file name is complete, so that the file can be opened by
-   it. */
+/* Looking up the function instead of its source, to compare it with the last
+   one, would take longer.  File names are complete, so that the files can be
+   opened. */
 const char *lze_record_source(lua_State *L, lua_Debug *ar) {
   if (!lua_caller(L, ar, 1)) return NULL;
   return ar->source[0] == '@' ? ar->source + 1 : ar->short_src;
@@ -390,8 +392,8 @@ void lze_record_power(lua_State *L, lze_State *S) {
 
 /* --- arguments of launches ------------------------------------------------ */
 
-/* Returns what is recorded for an argument: for a value of one number its type,
-   and the bits of the number; else one of these words. */
+/* Returns the word that is recorded for an argument: for a value of one number
+   its type, recorded with the bits of the number; else one of these words. */
 static const char *given_word(const lze_Argument *a) {
   switch (a->info->cls) {
     case SPIRV_ARG_POINTER: return "*";     /* GIVEN_COUNT and so on, or 0 */
@@ -417,7 +419,7 @@ static uint64_t given_value(const lze_Argument *a) {
            (uint64_t)t->lanes << GIVEN_LANES |
            ((uint64_t)a->buffer->count & GIVEN_COUNT);
   }
-  memcpy(&v, a->value, sizeof v); /* this is all of a single number */
+  memcpy(&v, a->value, sizeof v); /* all of a single number */
   return v;
 }
 
@@ -426,7 +428,8 @@ static uint32_t kernel_given(const lze_Kernel *k) {
   return k->info->arg_count - k->info->size_count;
 }
 
-/* Returns a string with a line for each of them: its name and its word. */
+/* Returns a string with a line for each of these arguments: its name and its
+   word. */
 static uint32_t given_form(lze_Names *names, const lze_Kernel *k) {
   char text[512] = "";
   size_t used = 0, whole = 0;
@@ -577,7 +580,8 @@ static bool is_seen(const lze_Storage *s, bool settled) {
   return s->usage != LZE_DEVICE && settled;
 }
 
-/* Up to FEW_BYTES are compared completely, of larger copies these pieces. */
+/* Copies of up to FEW_BYTES are compared completely, larger ones in these
+   pieces. */
 enum { FEW_BYTES = 1 << 14, PIECES = 32, PIECE = 64 };
 
 static uint64_t pieces_hash(const char *p, size_t bytes) {
@@ -608,8 +612,9 @@ static bool copied_same(Copied *last, const lze_Copy *copy, bool seen) {
 }
 
 /* Returns true if these bytes were already copied to that place last time, and
-   are surely still there.  A read goes to a new buffer each time: there, true
-   if they were read before and have not changed since. */
+   are certainly still there.  A read goes to a new buffer each time: for a
+   read, returns true if the bytes were read before and have not changed
+   since. */
 static bool copied_again(const lze_Command *c, const lze_Copy *copy,
                          bool from_settled, bool to_settled, bool read) {
   const lze_Storage *s = read ? copy->from : copy->to;
@@ -659,8 +664,8 @@ void lze_record_transferred(const lze_State *S, lze_Transfer t) {
   }
 }
 
-/* Returns the newest entry of a list that touched these bytes, or `than` if
-   none is newer. */
+/* Returns the newest entry of a list that touched these bytes, or `than` if no
+   entry is newer. */
 static uint64_t newest_touch(const lze_Touch list[LZE_TOUCHES],
                              const lze_Use *u, uint64_t than) {
   for (int i = 0; i < LZE_TOUCHES && list[i].record > than; i++)
@@ -669,9 +674,9 @@ static uint64_t newest_touch(const lze_Touch list[LZE_TOUCHES],
   return than;
 }
 
-/* Returns the command that this one depends on, done or not: the newest that
-   wrote a range it uses, or used a range it writes, or that its `after`
-   names. */
+/* Returns the command that this one depends on, done or not: the newest command
+   that wrote a range it uses, used a range it writes, or is in its `after`
+   list. */
 static uint64_t depends_on(const lze_Command *c) {
   uint64_t newest = 0;
   for (uint32_t i = 0; i < c->wait_count; i++)
@@ -684,8 +689,8 @@ static uint64_t depends_on(const lze_Command *c) {
   return newest;
 }
 
-/* Record the range that a command has touched at the front of the list,
-   replacing an entry that it covers, or the last one. */
+/* Records the range that a command has touched, at the front of the list; it
+   replaces an entry that it covers, or the last one. */
 static void touch(uint64_t record, const lze_Use *u) {
   lze_Touch *list = u->storage->touched[u->write];
   int i = 0;

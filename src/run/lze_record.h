@@ -1,5 +1,5 @@
 /*
- * lze_record.h - what profiles record: commands, waits, builds, memory, marks.
+ * lze_record.h - records of profiles: commands, waits, builds, memory, marks.
  * SPDX-License-Identifier: MIT
  *
  * While a state has a profile that records, it has a recorder: a ring of
@@ -21,13 +21,13 @@ typedef enum lze_RecordKind {
   LZE_RECORD_COPY,
   LZE_RECORD_FILL,
   LZE_RECORD_GRAPH,             /* one run of a plan */
-  LZE_RECORD_TASK,              /* a part of a run: its time is in the run's */
+  LZE_RECORD_TASK,              /* a part of a run, included in its time */
   LZE_RECORD_COMMAND,           /* any other device command */
   LZE_RECORD_WAIT,
   LZE_RECORD_BUILD,
   LZE_RECORD_ALLOC,
   LZE_RECORD_FREE,
-  LZE_RECORD_COLLECTION,        /* forced by lze, of the Lua collector */
+  LZE_RECORD_COLLECTION,        /* of the Lua collector, forced by lze */
   LZE_RECORD_MARK,
   LZE_RECORD_MESSAGE,           /* host work, such as that of lze.mpi */
   LZE_RECORD_POWER              /* of a device, during that time */
@@ -90,88 +90,90 @@ typedef struct lze_Profile {
   lze_Names *names;
 } lze_Profile;
 
-/* Begin to record at most `most` records; commands may be pending.  False if
-   memory runs out. */
+/* Begins to record at most `most` records; commands may be pending.  Returns
+   false if memory runs out. */
 bool lze_profile_start(lze_Profile *p, lze_State *S, size_t most,
                        bool pending);
 /* Returns the number of older records that did not fit so far. */
 uint64_t lze_profile_dropped(const lze_Profile *p);
-/* Copy the records of a profile so far, to be freed by lze_profile_free; false
-   if memory runs out. */
+/* Copies the records of a profile so far, to be freed by lze_profile_free;
+   returns false if memory runs out. */
 bool lze_profile_copy(const lze_Profile *p, lze_Profile *copy);
-/* Stop recording, and keep a copy.  False if memory runs out: nothing is
-   kept. */
+/* Stops recording, and retains a copy.  Returns false if memory runs out: then
+   no copy is retained. */
 bool lze_profile_stop(lze_Profile *p);
-/* Stop if it records, and free its memory. */
+/* Stops recording if necessary, and frees its memory. */
 void lze_profile_free(lze_Profile *p);
 
-/* Begin the record of a command with that name; the functions below complete
+/* Begins the record of a command with that name; the functions below complete
    it. */
 void lze_record_begin(lua_State *L, lze_Command *c, const char *name);
 void lze_record_launch(const lze_Command *c, struct lze_Kernel *k);
-/* [-0, +1] Push the arguments of a launch, as "a = 2.0, x = float[64]", with
+/* [-0, +1] Pushes the arguments of a launch, as "a = 2.0, x = float[64]", with
    "..." for the last ones if they were not recorded; nil without arguments. */
 void lze_given_push(lua_State *L, const lze_Names *names, const lze_Record *r);
-/* Set the flops for `items` work-items that each compute this; NULL if
+/* Sets the flops for `items` work-items that each compute this; NULL if
    unknown. */
 void lze_shape_flops(lze_Shape *shape, const spirv_flops *flops,
                      uint64_t items);
-/* Bytes are settled if no pending command writes them. */
+/* Records the bytes of a copy.  They are settled if no pending command writes
+   them. */
 void lze_record_copy(const lze_Command *c, const lze_Copy *copy,
                      bool from_settled, bool to_settled);
 void lze_record_kind(const lze_Command *c, lze_RecordKind kind, size_t bytes);
-/* A call that reads or writes elements begins and ends: the record of its copy
-   gets its whole duration, with the wait and the conversion. */
+/* A call that reads or writes elements, from its start to its end: the record
+   of its copy gets its whole duration, with the wait and the conversion. */
 typedef struct lze_Transfer {
   uint64_t records, start_ns;   /* 0: nothing records */
   uint64_t looked_ns;           /* S's value at that time */
 } lze_Transfer;
 lze_Transfer lze_record_transfer(const lze_State *S);
 void lze_record_transferred(const lze_State *S, lze_Transfer t);
-/* The command is enqueued; it is submitted to the device, which is later in a
-   batched queue; it will never be; it is over and its times are available. */
+/* Called when the command is enqueued; when it is submitted to the device,
+   which is later in a batched queue; when it will never be submitted; when it
+   is over and its times are available. */
 void lze_record_end(const lze_Command *c);
 void lze_record_submitted(const lze_Command *c, uint64_t ns);
 void lze_record_abort(const lze_Command *c);
 void lze_record_over(lze_Command *c);
-/* Begin a task of the run c: returns its record, which the caller completes
+/* Begins a task of the run c: returns its record, which the caller completes
    before the next one is created, and its number; NULL if the record of the run
    has been replaced.  It is invisible until lze_record_timed. */
 lze_Record *lze_record_task(const lze_Command *c, const char *name,
                             const lze_DeviceInfo *device, const char *why,
                             uint64_t *number);
-/* Set the start and the end of that task. */
+/* Sets the start and the end of that task. */
 void lze_record_timed(const lze_State *S, uint64_t number, uint64_t start_ns,
                       uint64_t end_ns);
-/* Record why the tasks of the run with that record are unknown. */
+/* Records why the tasks of the run with that record are unknown. */
 void lze_record_untimed(lze_State *S, uint64_t run, const char *why);
 
-/* Record what the host has done from `start_ns` until now: a wait, a build, a
+/* Records what the host has done from `start_ns` until now: a wait, a build, a
    mark; 0 means now.  `S->recorder` must not be NULL.  The record is valid
    until the next one; it has no line if L is NULL. */
 lze_Record *lze_record_host(lua_State *L, lze_State *S, lze_RecordKind kind,
                             const char *name, uint64_t start_ns, size_t bytes);
 /* Returns the source of the current line of the script, and the line in *ar;
-   NULL if it is unknown.  The second sets the line of a record that does not
-   have the current one. */
+   NULL if it is unknown.  The second function sets the line of a record that
+   does not have the current one. */
 const char *lze_record_source(lua_State *L, lua_Debug *ar);
 void lze_record_line(const lze_State *S, lze_Record *record,
                      const char *source, int line);
-/* Record that host work is issued; returns its number, to report its end
+/* Records that host work is issued; returns its number, to report its end
    later. */
 uint64_t lze_record_work(lua_State *L, lze_State *S, const char *name);
 void lze_record_work_over(lze_State *S, uint64_t number, const char *name,
                           uint64_t start_ns, size_t bytes, bool failed);
-/* Called before and after a wait of the script: measure the power of the used
-   devices, unless that was done a moment ago. */
+/* Measures the power of the used devices, before and after a wait of the
+   script, unless that was done a moment ago. */
 void lze_record_power(lua_State *L, lze_State *S);
-/* Record that a storage was allocated, from `start_ns` to now (`L` is not
+/* Records that a storage was allocated, from `start_ns` to now (`L` is not
    NULL), or is freed. */
 void lze_record_memory(lua_State *L, lze_Storage *s, uint64_t start_ns);
-/* Record that a storage just allocated is filled with zeros. */
+/* Records that a storage just allocated is filled with zeros. */
 void lze_record_zeroed(const lze_Storage *s);
-/* Record that a storage is not the script's own, but an "array" or, for a copy,
-   "staging". */
+/* Records that a storage does not belong to the script but is an "array" or,
+   for a copy, "staging". */
 void lze_record_use(const lze_Storage *s, const char *name);
 
 #endif

@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Aligned for every element type: double16 is the largest. */
+/* The alignment for every element type: double16 is the largest. */
 #define ALIGNMENT 128
 
 char *lze_storage_base(const lze_Storage *s) {
@@ -132,7 +132,7 @@ static ze_result_t storage_allocate(lze_Storage *s, size_t bytes) {
   return r;
 }
 
-/* Format a size for people to read. */
+/* Formats a size for people. */
 static const char *size_text(char *text, size_t size, double bytes) {
   static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
   int u = 0;
@@ -201,7 +201,7 @@ lze_Buffer *lze_push_buffer(lua_State *L, lze_Context *context,
 }
 
 /* Returns the storage of a context that already covers the allocation, in any
-   state; a borrowed allocation may have been freed since, and replaced by
+   state.  A borrowed allocation may have been freed since, and replaced by
    another one. */
 static lze_Storage *storage_find(lze_Context *context,
                                  const lze_Borrowed *memory,
@@ -216,13 +216,13 @@ static lze_Storage *storage_find(lze_Context *context,
   return NULL;
 }
 
-/* [-0, +1] Set up a buffer that shows part of a storage and becomes its owner:
+/* [-0, +1] Sets up a buffer that shows part of a storage and becomes its owner:
    `s` is a storage of the context, or NULL for a new one like `like`. */
 static lze_Buffer *storage_push(lua_State *L, lze_Buffer *b,
                                 lze_Context *context, lze_Storage *s,
                                 const lze_Storage *like) {
-  b->view = true; /* others may show the same storage: closing closes only this
-                     view */
+  b->view = true; /* other buffers may show the same storage, so closing closes
+                     only this view */
   if (s != NULL) {
     lze_own(&s->o);
   } else {

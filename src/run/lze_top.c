@@ -1,5 +1,5 @@
 /*
- * lze_top.c - what other programs may see of this one: `lze top`.
+ * lze_top.c - the data of this program that other programs can read: `lze top`.
  * SPDX-License-Identifier: MIT
  */
 #include "run/lze_top.h"
@@ -83,8 +83,8 @@ void lze_page_remove(const char *directory, const char *name) {
   close(at);
 }
 
-/* In a forked process, which inherits the states, but must not publish them as
-   its parent's. */
+/* Runs in a forked process, which inherits the states but must not publish them
+   as its parent's. */
 static void pages_forget(void) {
   for (struct lze_Page *p = pages, *next; p != NULL; p = next) {
     next = p->next;
@@ -129,7 +129,7 @@ static unsigned long long process_start(void) {
   return ticks;
 }
 
-/* Makes the file; returns its page, or NULL. */
+/* Creates the file; returns its page, or NULL. */
 static Shown *page_map(const char *directory, const char *name) {
   lze_page_remove(directory, name); /* left by an older process with that id */
   int at = private_open(directory);
@@ -168,7 +168,7 @@ static void add(Text *t, const char *format, ...) {
   t->room -= (size_t)n;
 }
 
-/* Insert a kernel into the list of kernels with most launches. */
+/* Inserts a kernel into the list of kernels with most launches. */
 static void kernels_insert(const lze_Kernel *top[MOST_KERNELS],
                            const lze_Kernel *k) {
   int i = MOST_KERNELS - 1;

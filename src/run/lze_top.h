@@ -1,13 +1,13 @@
 /*
- * lze_top.h - what other programs may see of this one: `lze top`.
+ * lze_top.h - the data of this program that other programs can read: `lze top`.
  * SPDX-License-Identifier: MIT
  *
  * A state publishes a page in a file, $XDG_RUNTIME_DIR/lze/PROCESS.  That
- * directory must belong to this user, must be accessible to nobody else, and
+ * directory must belong to this user, must not be accessible to others, and
  * must not be a link: otherwise no page is written, read or removed.  The page
- * begins with a few numbers, which each command and each wait updates, and
- * continues as text, which is written less often, so that all of it takes less
- * than a hundredth of the time.  None of these functions raises.
+ * begins with a few numbers, which each command and each wait updates.  Text
+ * follows, which is written less often, so that the page takes less than 1 % of
+ * the time.  None of these functions raises.
  */
 #ifndef LZE_TOP_H
 #define LZE_TOP_H
@@ -16,12 +16,13 @@
 
 enum { LZE_PAGE_BYTES = 4096 };
 
-/* Begin, unless the directory does not exist. lze_show() updates the page. */
+/* Begins to publish, unless the directory does not exist.  lze_show() updates
+   the page. */
 void lze_top_open(lze_State *S);
-/* Remove the file at the end. */
+/* Removes the file at the end of a state. */
 void lze_top_close(lze_State *S);
 
-/* Reads a file of that directory; false if it is not a page. */
+/* Reads a file of that directory; returns false if it is not a page. */
 bool lze_page_read(const char *directory, const char *name,
                    char bytes[LZE_PAGE_BYTES]);
 /* Removes the file if it is a page. */

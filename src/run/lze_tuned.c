@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Ranges of one class share a size: ranges with equally many dimensions and
-   binary digits in each or, if the size must divide the range, only this
-   range. */
+/* Returns the key of a class of ranges that share a size: ranges with equally
+   many dimensions and binary digits in each or, if the size must divide the
+   range, only this range. */
 static cache_key tuned_key(const lze_Kernel *k, const lze_GroupInput *in) {
   cache_key key = k->module->key;
   cache_key_add(&key, k->info->label, strlen(k->info->label));

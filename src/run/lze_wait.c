@@ -16,15 +16,15 @@
 #include <string.h>
 #include <time.h>
 
-/* The slice while runs of plans have parts on the host, which are polled in
-   between. */
+/* The slice of a wait while runs of plans have parts on the host, which are
+   polled between slices. */
 #define RUNS_SLICE_NS 200000u
 
-/* A program that only ever enqueues must not fill the memory with commands;
-   past this number it waits for the oldest. */
+/* A program that only ever enqueues must not fill the memory with commands:
+   past this number it waits for the oldest command. */
 #define MAX_IN_FLIGHT 16384u
 
-/* Raise the failure of a command that the caller owns, giving up that
+/* Raises the failure of a command that the caller owns, giving up that
    ownership; each failure is raised once. */
 static void failure_raise(lua_State *L, lze_Command *c) {
   bool raise = c->status == LZE_FAILED && !c->raised;
@@ -53,12 +53,12 @@ static void failure_raise(lua_State *L, lze_Command *c) {
     lze_fail(L, driver, failure.result, name, failure.call, NULL, NULL);
 }
 
-/* In a protected call: raise that a command cannot be waited for. */
+/* Raises, in a protected call, that a command cannot be waited for. */
 static int await_raise(lua_State *L) {
   lze_command_unreported(L, lua_touserdata(L, 1), lua_touserdata(L, 2));
 }
 
-/* Wait; raises nothing.  Returns 1 when done, 0 at the deadline, and -1 if
+/* Waits without raising.  Returns 1 when done, 0 at the deadline, and -1 if
    something raised an error, which is then on the stack. */
 static int command_finish(lua_State *L, lze_Command *c, uint64_t deadline) {
   lze_WaitTimes times = {0};
@@ -80,7 +80,7 @@ static int command_finish(lua_State *L, lze_Command *c, uint64_t deadline) {
       times.now_ns = lze_now_ns();
       if (slice > RUNS_SLICE_NS) slice = RUNS_SLICE_NS;
     }
-    bool last = slice == 0; /* the deadline has come */
+    bool last = slice == 0; /* the deadline has passed */
     if (c->state->works != NULL) {
       uint64_t pause = c->state->steps->pause(c->state, c, &times);
       if (c->status != LZE_PENDING) continue;
@@ -116,7 +116,7 @@ static int command_finish(lua_State *L, lze_Command *c, uint64_t deadline) {
   return 1;
 }
 
-/* Like command_finish, with a record of the wait. */
+/* Waits like command_finish, and records the wait. */
 static int command_await(lua_State *L, lze_Command *c, uint64_t deadline) {
   bool recorded = c->state->recorder != NULL && c->status == LZE_PENDING;
   if (recorded) lze_record_power(L, c->state); /* while the device works */
@@ -167,7 +167,7 @@ void lze_storage_wait(lua_State *L, lze_Storage *s, size_t first,
   if (failed != NULL) failure_raise(L, failed);
 }
 
-/* Wait for the oldest command, like command_await; the queue may be destroyed
+/* Waits for the oldest command, like command_await; the queue may be destroyed
    by then. */
 static int queue_await_oldest(lua_State *L, lze_Queue *q) {
   lze_Command *c = q->head;
@@ -206,7 +206,7 @@ bool lze_queue_drain(lua_State *L, lze_Queue *q, uint64_t deadline) {
   int done = 1;
   lze_Command *failed = NULL;
   lze_queue_hold(q);
-  /* At most the present number: a hook could enqueue for ever. */
+  /* At most the current number: a hook could enqueue for ever. */
   for (uint32_t n = q->in_flight; n > 0 && q->head != NULL && done == 1; n--) {
     lze_Command *last = lze_queue_last(q);
     lze_command_own(last);

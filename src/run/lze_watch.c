@@ -2,10 +2,10 @@
  * lze_watch.c - a file descriptor that is readable once a command is over.
  * SPDX-License-Identifier: MIT
  *
- * Level Zero does not offer one, so our thread waits on the event and writes to
- * an eventfd.  It calls the driver but never Lua, changes no counters, and is
- * joined before the event serves another command or, if the embedding program
- * owns it, its context is closed.
+ * Level Zero does not offer one, so a thread waits on the event and writes to
+ * an eventfd.  The thread calls the driver but never Lua, and changes no
+ * counters.  It is joined before the event serves another command or, if the
+ * embedding program owns the event, before its context is closed.
  */
 #include "base/lze_error.h"
 #include "device/lze_loader.h"
@@ -43,7 +43,8 @@ static void *watch_run(void *argument) {
   return NULL;
 }
 
-/* The other threads of the program handle its signals. */
+/* Starts the thread with all signals blocked: the program's other threads
+   handle them. */
 static int watch_start(lze_Watch *w) {
   sigset_t all, old;
   pthread_attr_t attributes;
