@@ -1495,7 +1495,8 @@ end
 
 -- Stands in an index for a new dimension of one element.
 local newaxis = setmetatable({}, {__metatable = "newaxis",
-  __tostring = function() return "newaxis" end})
+  __tostring = function() return "newaxis" end,
+  __newindex = function() fail "A.newaxis has no fields" end})
 
 -- Resolves an index table to a view, or to the place of one element.  With
 -- arrays of indices, the view has all elements of their dimensions; the third
@@ -1672,6 +1673,7 @@ local function further(a, key)
     check_open("a[m]", a, key)
     return C.core.compact(a, key)
   elseif kind == "table" then
+    if rawequal(key, newaxis) then key = {newaxis} end
     check_open("a[{...}]", a)
     local v, place, lists, there = at(a, key)
     if lists then return C.core.take_lists(v, lists, there) end
@@ -1786,6 +1788,7 @@ function meta.__newindex(a, key, v)
     end
     set(a, A.where(wide, v, a), "a[m] = v")
   elseif kind == "table" then
+    if rawequal(key, newaxis) then key = {newaxis} end
     check_open("a[{...}] = v", a, nil, v)
     local part, place, lists, there = at(a, key)
     if lists then

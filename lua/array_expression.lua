@@ -136,8 +136,7 @@ local function polynomial(name, variable)
 end
 
 -- log1p and expm1: W. Kahan's, HP-15C Advanced Functions Handbook (1982).
-local prelude = [[
-local math, fma = ...
+local functions = [[
 local function log1p(x)
   local u = 1.0 + x
   if u == 1.0 or u == math.huge then return x * 1.0 end
@@ -364,7 +363,27 @@ local function odd(x)
   return x * s
 end
 ]]
-prelude = prelude:gsub("%$(%l+)%((%l)%)", polynomial)
+functions = functions:gsub("%$(%l+)%((%l)%)", polynomial)
+
+-- The functions in their order: {name, text}.  They call earlier ones.
+local definitions = {}
+for line in functions:gmatch "[^\n]+" do
+  local name = line:match "^local function ([%w_]+)"
+  if name then definitions[#definitions + 1] = {name, ""} end
+  if line:sub(1, 2) ~= "--" then
+    local d = definitions[#definitions]
+    d[2] = d[2] .. line .. "\n"
+  end
+end
+
+-- Returns the text of a kernel after the functions that it calls.
+local function complete(text)
+  for k = #definitions, 1, -1 do
+    local name, definition = definitions[k][1], definitions[k][2]
+    if text:find("%f[%w_]" .. name .. "%(") then text = definition .. text end
+  end
+  return "local math, fma = ...\n" .. text
+end
 
 -- The real type in which each real type is computed.
 local reals = {half = "float", bfloat16 = "float", float = "float",
@@ -773,9 +792,9 @@ local function make_kernel(w, op, x, y, z)
   local name = name_of_walk(w)
   local parameters, lines, value, place = write_tree(w, op, x, y, z)
   use_operations(w)
-  local text = format("%sreturn function(i, r, %s)\n  %s\n  r[%s] = %s\nend",
-    prelude, concat(parameters, ", "), concat(lines, "\n  "), place, value)
-  return C.kernel(C.text(text, name)(math, C.work.fma),
+  local text = format("return function(i, r, %s)\n  %s\n  r[%s] = %s\nend",
+    concat(parameters, ", "), concat(lines, "\n  "), place, value)
+  return C.kernel(C.text(complete(text), name)(math, C.work.fma),
     {name = "array_" .. name, real = op.reals})
 end
 
@@ -1298,8 +1317,8 @@ local function operand(a, name, kind, how)
       return operand(a, name, kind, how)
     end
     use_operations(w)
-    entry.element = C.text(format("%sreturn function(i, %s)\n  %s\n  " ..
-      "return %s\nend", prelude, parameters, concat(lines, "\n  "), value),
+    entry.element = C.text(complete(format("return function(i, %s)\n  %s\n" ..
+      "  return %s\nend", parameters, concat(lines, "\n  "), value)),
       "operand")(math, C.work.fma)
     entry.parameters, entry.real, entry.kernels = parameters, op.reals, {}
     entry.type, entry.name = a.kind, name_of_walk(w)

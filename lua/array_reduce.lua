@@ -315,17 +315,20 @@ local function extent(a, o, name, place, where, known)
   return outer, a.dims[dim], inner, shape
 end
 
--- Returns the set of dimensions that a list names.
-local function chosen_of(a, list, name)
-  local chosen, where = {}, "argument 2 (options): dim"
+-- Returns the set of dimensions that a list names, which is in argument
+-- `place`, by default 2.
+local function chosen_of(a, list, name, place)
+  local chosen, count = {}, 0
+  local where = format("argument %d (options): dim", place or 2)
   for key in next, list do
+    count = count + 1
     if mathtype(key) ~= "integer" then
       fail("%s: %s: a list of dimensions expected, got a field %s", name, where,
         C.describe(key))
     end
   end
-  for _, v in ipairs(list) do
-    local d = core.dimension(#a.dims, v, name, where)
+  for i = 1, count do
+    local d = core.dimension(#a.dims, list[i], name, where)
     if chosen[d] then
       fail("%s: %s: dimension %d is named twice", name, where, d)
     end
@@ -337,7 +340,9 @@ end
 -- Returns the extent of a reduction over one dimension or a list of them, and
 -- the array to reduce: a permuted view if other dimensions lie between them.
 local function extent_of_several(a, o, name, known)
-  if type(o) ~= "table" or type(o.dim) ~= "table" or core.is(o.dim) then
+  if type(o) ~= "table" or core.is(o) or type(o.dim) ~= "table" or
+    core.is(o.dim)
+  then
     local outer, n, inner, shape = extent(a, o, name, nil, nil, known)
     return outer, n, inner, shape, a
   end
@@ -361,6 +366,8 @@ local function extent_of_several(a, o, name, known)
   end
   return outer, n, inner, shape, a
 end
+
+core.check_options, core.chosen_of = check_options, chosen_of
 
 -- Returns the checked options of a reduction as a table; errors name `name`.
 -- If it must choose an element, there must be some.
@@ -451,7 +458,7 @@ for _, plain in ipairs {sum, prod} do
   define(op.name, function(a, o)
     check(a, 1, "a", op.name)
     local kind = types[a.kind].real and a.kind or wide(a.kind)
-    if type(o) == "table" and o.type ~= nil then
+    if type(o) == "table" and not core.is(o) and o.type ~= nil then
       kind = core.type_of(o.type, op.name, "argument 2 (options): type")
       core.needs_double(op.name, kind, a)
       a = a:to(kind)
@@ -562,9 +569,9 @@ end
 -- Returns the text of the divisor of a variance.
 local function divisor_of(o, name)
   local c
-  if type(o) == "table" then c = o.correction end
+  if type(o) == "table" and not core.is(o) then c = o.correction end
   if c == nil or c == 0 then return "count" end
-  if type(c) ~= "number" or c ~= c or c - c ~= 0 then
+  if type(c) ~= "number" or not (c > -1e30 and c < 1e30) then
     fail("%s: argument 2 (options): correction: a finite number expected, "
       .. "got %s", name, type(c) == "number" and c or C.describe(c))
   end

@@ -9,11 +9,17 @@ local define, check = core.define, core.check_numbers
 local ipairs, max, type = ipairs, math.max, type
 local table_of, unpack = core.X.table_of, table.unpack
 
--- Returns argument n as an array beside a: tables become elements of its type.
+-- Returns argument n as an array beside a.  Tables become elements of its type,
+-- or of a wider one if it is a type of integers.
 local function beside(a, v, n, name, fname)
   local what = fname .. ": argument " .. n .. " (" .. name .. ")"
   if type(v) == "table" and not is(v) then
-    v = core.from_tables(a.kind, v, what, a.home)
+    local kind = a.kind
+    if not types[kind].real and kind ~= "ulong" then
+      kind = core.is_whole(v) and "long" or a.device.fp64 and "double" or
+        "float"
+    end
+    v = core.from_tables(kind, v, what, a.home)
   end
   check(v, n, name, fname)
   core.together(fname, {"a", name}, a, v)
@@ -112,6 +118,11 @@ define("interp", function(x, xs, ys)
   check(x, 1, "x", "interp")
   local lists = {xs, ys}
   local kind = types[x.kind].real and x.kind or "float"
+  for _, v in ipairs(lists) do
+    if is(v) and types[v.kind] and types[v.kind].real then
+      kind = core.promote(kind, v.kind)
+    end
+  end
   for i, name in ipairs {"xs", "ys"} do
     local v = lists[i]
     if type(v) == "table" and not is(v) then
@@ -140,8 +151,13 @@ define("interp", function(x, xs, ys)
   local inside = x * 0 + first
   if n > 1 then
     local j = xs:searchsorted(x, {right = true}):clamp(2, n):eval()
-    local x0, y0 = xs:take(j - 1), ys:take(j - 1)
-    inside = y0 + (x - x0) / (xs:take(j) - x0) * (ys:take(j) - y0)
+    local x0, y0, x1, y1 = xs:take(j - 1), ys:take(j - 1), xs:take(j),
+      ys:take(j)
+    local slope = (y1 - y0) / (x1 - x0)
+    inside = y0 + (x - x0) / (x1 - x0) * (y1 - y0)
+    -- As in NumPy, infinite values count from the other end.
+    inside = A.where(inside:isnan(), y1 + (x - x1) * slope, inside)
+    inside = A.where(x:eq(x0) | (y0:eq(y1) & x:eq(x)), y0, inside)
   end
   return A.where(x:lt(low), first, A.where(x:ge(high), last, inside))
 end)
@@ -224,5 +240,5 @@ define("histogram2d", function(x, y, bins, o)
   local n, m = xs.size - 1, ys.size - 1
   local place = (bins_of(x, xs) - 1) * (m + 1) + bins_of(y, ys)
   local counts = count(place, (n + 1) * (m + 1), weights)
-  return counts:reshape {n + 1, m + 1}[{ {1, n}, {1, m} }], xs, ys
+  return counts:reshape {n + 1, m + 1}[{ {1, n}, {1, m} }]:clone(), xs, ys
 end)

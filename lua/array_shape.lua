@@ -42,8 +42,22 @@ local function given(list)
 end
 
 -- Returns an array of reals, or of integers as long, so that sums and
--- differences of them are exact.
-local function exact(a) return types[a.kind].real and a or a:to "long" end
+-- differences of them are exact; ulong becomes float.
+local function exact(a)
+  if types[a.kind].real then return a end
+  return a:to(a.kind == "ulong" and "float" or "long")
+end
+
+-- Returns true if nested tables contain integers only.
+local function is_whole(v)
+  if type(v) ~= "table" then return math.type(v) == "integer" end
+  for _, one in ipairs(v) do
+    if not is_whole(one) then return false end
+  end
+  return true
+end
+
+core.is_whole = is_whole
 
 -- --- views -------------------------------------------------------------------
 
@@ -444,8 +458,8 @@ local function points(a, x, d, fname)
   if x == nil then return 1 end
   if type(x) == "number" then return x end
   if is_list(x) then
-    x = core.from_tables(types[a.kind].real and a.kind or "float", x,
-      fname .. ": argument 2 (x)", a.home)
+    x = core.from_tables(is_whole(x) and "long" or a.kind == "double" and
+      "double" or "float", x, fname .. ": argument 2 (x)", a.home)
   end
   check_numbers(x, 2, "x", fname)
   core.together(fname, {"a", "x"}, a, x)
@@ -481,7 +495,7 @@ local function slopes(a, x, d)
   else
     lines = lines / x
     high, low = shifted(a, d, 2)
-    inside = (high - low) / (2 * x)
+    inside = (high - low) / (2.0 * x)
   end
   return A.cat({narrow(lines, d, 1, 1, 1), inside,
     narrow(lines, d, n - 1, n - 1, 1)}, d)
@@ -518,9 +532,9 @@ define("trapz", function(a, x, o)
   local high, low = shifted(a, d, 1)
   if is(x) then
     local right, left = shifted(x, d, 1)
-    return ((high + low) * (right - left) / 2):sum {dim = d}
+    return ((high / 2 + low / 2) * (right - left)):sum {dim = d}
   end
-  return ((high + low) / 2):sum {dim = d} * x
+  return (high / 2 + low / 2):sum {dim = d} * x
 end)
 
 -- --- comparisons -------------------------------------------------------------
@@ -535,6 +549,10 @@ define("array_equal", function(a, b)
   end
   check_numbers(a, 1, "a", "array_equal")
   check_numbers(b, 2, "b", "array_equal")
+  if not core.promote(a.kind, b.kind) then -- ulong and a signed type
+    a, b = a:to "long", b:to "long"
+    return (a:eq(b) & a:ge(0)):all():item() ~= 0
+  end
   return a:eq(b):all():item() ~= 0
 end)
 
@@ -575,8 +593,14 @@ define("allclose", function(a, b, o)
   local x, y = comparable(a, b, 1, "a"), comparable(b, a, 2, "b")
   core.together("allclose", {"a", "b"}, x, y)
   core.broadcast("allclose", x.dims, y.dims)
-  local close = (x - y):abs():le(y:abs() * limits.rtol + limits.atol) &
-    x:isfinite() & y:isfinite() | x:eq(y)
+  -- The difference of integers could wrap.
+  local function real(v)
+    if types[v.kind].real then return v end
+    return v:to(v.device.fp64 and "double" or "float")
+  end
+  local u, v = real(x), real(y)
+  local close = (u - v):abs():le(v:abs() * limits.rtol + limits.atol) &
+    u:isfinite() & v:isfinite() | x:eq(y)
   if o.equal_nan then close = close | x:isnan() & y:isnan() end
   return close:all():item() ~= 0
 end)

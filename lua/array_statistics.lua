@@ -7,9 +7,16 @@ local fail, types = core.fail, core.types
 
 local check = core.check_numbers
 
--- Returns an array of reals; integers become float.
-local function real(a)
-  return types[a.kind].real and a or a:to "float"
+-- Returns an array of float or double, in which sums of halves fit.
+local function wide(a)
+  local t = types[a.kind]
+  return t.real and t.bits > 16 and a or a:to "float"
+end
+
+-- Returns a result of a wide array in the type of the original.
+local function back(v, kind)
+  local t = types[kind]
+  return t.real and t.bits == 16 and v:to(kind) or v
 end
 
 local reduction_options = core.reduction_options
@@ -22,19 +29,20 @@ end)
 
 define("logsumexp", function(a, o)
   check(a, 1, "a", "logsumexp")
-  a, o = real(a), reduction_options(a, o, "logsumexp")
-  if a.size == 0 then return a:sum(o):log() end
+  local kind = a.kind
+  a, o = wide(a), reduction_options(a, o, "logsumexp")
+  if a.size == 0 then return back(a:sum(o):log(), kind) end
   local kept = {dim = o.dim, keep = true}
   local greatest = a:max(kept)
   -- The difference of two infinities is not a number.
   local shift = A.where(greatest:isfinite(), greatest, 0)
-  return ((a - shift):exp():sum(kept):log() + shift):sum(o)
+  return back(((a - shift):exp():sum(kept):log() + shift):sum(o), kind)
 end)
 
 -- Returns a softmax along a dimension, by default the last.
 local function shifted(a, d, name)
   check(a, 1, "a", name)
-  a = real(a)
+  a = wide(a)
   d = core.dimension(#a.dims, d == nil and -1 or d, name, "argument 2 (dim)")
   if a.size == 0 then return a, d end
   return a - a:max {dim = d, keep = true}, d
@@ -44,13 +52,13 @@ define("softmax", function(a, d)
   local x
   x, d = shifted(a, d, "softmax")
   local e = x:exp()
-  return e / e:sum {dim = d, keep = true}
+  return back(e / e:sum {dim = d, keep = true}, a.kind)
 end)
 
 define("log_softmax", function(a, d)
   local x
   x, d = shifted(a, d, "log_softmax")
-  return x - x:exp():sum({dim = d, keep = true}):log()
+  return back(x - x:exp():sum({dim = d, keep = true}):log(), a.kind)
 end)
 
 define("nansum", function(a, o)
@@ -64,7 +72,7 @@ define("nanmean", function(a, o)
   o = reduction_options(a, o, "nanmean")
   if not types[a.kind].real then return a:mean(o) end
   local none = a:isnan()
-  return A.where(none, 0, a):sum(o) / none:eq(0):count(o)
+  return back(A.where(none, 0, wide(a)):sum(o) / none:eq(0):count(o), a.kind)
 end)
 
 for name, worst in next, {nanmax = -math.huge, nanmin = math.huge} do
@@ -83,8 +91,7 @@ end
 -- of the others, and the shape of a reduction's result.
 local function merged(a, o, name)
   if type(o) == "number" then o = {dim = o} end
-  core.options(o, {"dim", "keep"}, name, 3)
-  o = o or {}
+  o = core.check_options(o, name, 3)
   local list = o.dim
   if list == nil then
     list = {}
@@ -92,15 +99,7 @@ local function merged(a, o, name)
   elseif type(list) ~= "table" or core.is(list) then
     list = {list}
   end
-  local last = {}
-  for _, v in ipairs(list) do
-    local d = core.dimension(#a.dims, v, name, "argument 3 (options): dim")
-    if last[d] then
-      fail("%s: argument 3 (options): dim: dimension %d is named twice", name,
-        d)
-    end
-    last[d] = true
-  end
+  local last = core.chosen_of(a, list, name, 3)
   local order, chosen, rest, shape, n = {}, {}, {}, {}, 1
   for d, s in ipairs(a.dims) do
     if last[d] then
@@ -132,7 +131,7 @@ local function quantiles(a, q, o, name, scale)
         scale, type(v) == "number" and v or C.describe(v))
     end
   end
-  local x, rest, n = merged(real(a), o, name)
+  local x, rest, n = merged(wide(a), o, name)
   if n == 0 then
     fail("%s: argument 1 (a): shape %s has no elements to choose from", name,
       core.shape_text(a.dims))
@@ -146,7 +145,7 @@ local function quantiles(a, q, o, name, scale)
   end
   table.move(rest, 1, #rest, #shape + 1, shape)
   if #list == 0 or x.size == 0 then
-    return core.new(x.kind, shape, nil, x.home)
+    return back(core.new(x.kind, shape, nil, x.home), a.kind)
   end
   x = x:sort {dim = -1}
   local function at(places)
@@ -154,13 +153,14 @@ local function quantiles(a, q, o, name, scale)
   end
   local a1, a2 = at(low), at(high)
   local t = core.from_tables(x.kind, share, name, x.home)
-  local v = A.where(a1:eq(a2), a1, a1 + (a2 - a1) * t)
+  -- Neither an infinity nor a large difference makes this NaN.
+  local v = A.where(a1:eq(a2) | t:eq(0), a1, a1 * (1 - t) + a2 * t)
   -- NaN is sorted last.
   v = A.where(at {n}:isnan(), 0 / 0, v)
   local rank = #v.dims
   local order = {rank}
   for d = 1, rank - 1 do order[d + 1] = d end
-  return v:permute(table.unpack(order)):reshape(shape)
+  return back(v, a.kind):permute(table.unpack(order)):reshape(shape)
 end
 
 define("quantile", function(a, q, o)
@@ -177,7 +177,7 @@ end)
 define("average", function(a, o)
   check(a, 1, "a", "average")
   o = core.options(o, {"dim", "keep", "weights"}, "average", 2)
-  local w, how = o.weights, {dim = o.dim, keep = o.keep}
+  local w, how = core.X.table_of(o.weights), {dim = o.dim, keep = o.keep}
   reduction_options(a, how, "average")
   if w == nil then return a:mean(how) end
   if not core.is(w) then
@@ -185,9 +185,11 @@ define("average", function(a, o)
       fail("average: argument 2 (options): weights: array or table expected, "
         .. "got %s", C.describe(w))
     end
-    w = core.from_tables("float", w, "average", a.home)
+    w = core.from_tables(a.kind == "double" and "double" or "float", w,
+      "average: argument 2 (options): weights", a.home)
   end
   check(w, 2, "weights", "average")
+  core.together("average", {"a", "weights"}, a, w)
   if #w.dims == 1 and #a.dims > 1 and math.type(o.dim) then
     local shape = {}
     for d = 1, #a.dims do shape[d] = 1 end
@@ -200,8 +202,8 @@ define("average", function(a, o)
     fail("average: argument 2 (options): weights: shape %s does not broadcast "
       .. "to %s", core.shape_text(w.dims), core.shape_text(a.dims))
   end
-  w = real(w)
-  return (real(a) * w):sum(how) / w:expand(a.dims):sum(how)
+  w = wide(w)
+  return back((wide(a) * w):sum(how) / w:expand(a.dims):sum(how), a.kind)
 end)
 
 -- Returns the covariances of the rows of a matrix, and their sums of squares.
@@ -211,7 +213,7 @@ local function covariances(a, correction, name)
     fail("%s: argument 1 (a): 1 or 2 dimensions expected, got shape %s", name,
       core.shape_text(a.dims))
   end
-  a = real(a)
+  a = wide(a)
   if #a.dims == 1 then a = a:reshape {1, a.size} end
   local x = a - a:mean {dim = 2, keep = true}
   return x:mm(x:t()) / math.max(a.dims[2] - correction, 0.0),
@@ -226,13 +228,13 @@ define("cov", function(a, o)
     fail("cov: argument 2 (options): correction: a number expected, got %s",
       C.describe(c))
   end
-  local v = covariances(a, c, "cov")
+  local v = back(covariances(a, c, "cov"), a.kind)
   return #a.dims == 1 and v:reshape {} or v
 end)
 
 define("corrcoef", function(a)
   local v, squares = covariances(a, 0, "corrcoef")
   local s = (squares / math.max(a.dims[#a.dims], 1)):sqrt()
-  v = v / (s:reshape {s.size, 1} * s)
+  v = back((v / s / s:reshape {s.size, 1}):clamp(-1, 1), a.kind)
   return #a.dims == 1 and v:reshape {} or v
 end)

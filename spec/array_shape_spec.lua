@@ -416,4 +416,17 @@ describe("properties of types", function()
     assert.matches("^can_cast: argument 2 %(to%): one of char, ",
       said(A.can_cast, "int", nil))
   end)
+
+  it("keep the places of points, and large integers", function()
+    local t = 1700000000
+    local y = A("float", {1, 2, 3})
+    assert.same({1, 1, 1}, y:gradient {t, t + 1, t + 2}:read())
+    assert.equal(4, y:trapz {t, t + 1, t + 2}:item())
+    assert.equal(60000, A("half", {60000, 60000}):trapz():item())
+    local big = A("long", {1 << 62})
+    assert.is_false(big:allclose(-(1 << 62), {rtol = 0}))
+    assert.is_false(A("ulong", {-1}):allclose(-1))
+    assert.is_true(A("ulong", {5}):array_equal(A("long", {5})))
+    assert.is_false(A("ulong", {-1}):array_equal(A("long", {-1})))
+  end)
 end)

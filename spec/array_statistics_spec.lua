@@ -150,4 +150,37 @@ describe("statistics", function()
     holds({2, 2}, {1, r, r, 1}, m:corrcoef())
     holds({}, {2 / 3}, A("float", {1, 2, 3}):cov {correction = 0})
   end)
+
+  it("take weights of any kind", function()
+    holds({}, {5 / 3}, A("float", {1, 2}):average {weights = A("int", {1, 2})})
+    if lze.device().fp64 then
+      assert.equal((0.1 + 2 * 0.2 + 3 * 0.4) / (0.1 + 0.2 + 0.4),
+        A("double", {1, 2, 3}):average {weights = {0.1, 0.2, 0.4}}:item())
+    end
+  end)
+
+  it("do not overflow before their results do", function()
+    local h = A.full({1000}, 100, {type = "half"})
+    assert.equal(100, h:nanmean():item())
+    holds({}, {11.15625}, A.zeros({70000}, {type = "half"}):logsumexp())
+    assert.equal(0, A("half", {-60000, 60000}):median():item())
+    assert.equal("half", h:softmax().type)
+    assert.equal(-math.huge, A("float", {-math.huge, 5}):median():item())
+    assert.equal(0, A("float", {3e38, -3e38}):median():item())
+    local r = A("float", {{1, 2, 3}, {2, 4, 7}}):corrcoef()
+    assert.equal(1, r:le(1):all():item())
+  end)
+
+  it("refuse lists of dimensions with holes, and arrays for options",
+    function()
+      assert.equal("sum: argument 2 (options): dim: a dimension of 1 to 3 " ..
+        "expected, got nil", said(x.sum, x, {dim = {nil, 2}}))
+      assert.equal("quantile: argument 3 (options): dim: a list of " ..
+        "dimensions expected, got a field string 'd'",
+        said(x.quantile, x, 0.5, {dim = {d = 1}}))
+      assert.equal("sum: argument 2 (options): a table expected, got array " ..
+        "of float", said(x.sum, x, x))
+      assert.equal("var: argument 2 (options): correction: a finite number " ..
+        "expected, got 1e+300", said(x.var, x, {correction = 1e300}))
+    end)
 end)

@@ -459,7 +459,7 @@ describe("completion", function()
     for name in tostring(err):match "known: (.-) and":gmatch "%w+" do
       assert.equal("a." .. name, complete("a." .. name))
     end
-    assert.equal("", complete "a:zer")
+    assert.equal("", complete "a:xyz")
     assert.equal("s:byte", complete "s:by")
     assert.equal("lze.profile", complete "lze.prof")
     assert.equal("", complete "late.")
