@@ -137,8 +137,9 @@ end
 
 local function nothing_bad(index) return places(index, {index.size + 1}) end
 
--- Fills outer x m x inner results from outer x size x inner elements.
-local function choose(a, index, into, d, along, fname)
+-- Fills outer x m x inner results from outer x size x inner elements.  The
+-- indices are argument n, by default 2.
+local function choose(a, index, into, d, along, fname, n)
   if into.size == 0 then return into end
   local outer, size, inner = around(a.dims, d)
   if size == 0 then
@@ -152,8 +153,14 @@ local function choose(a, index, into, d, along, fname)
   program(pick, fname, fname .. index.kind)(range, swap, bits(into, fname),
     bits(a, fname), (ready(index)), m, size, behind(index, size), inner, so, sj,
     si, bad)
-  raise_outside(bad, index, size, fname)
+  raise_outside(bad, index, size, fname, n)
   return into
+end
+
+-- Returns the places of the elements of a, from 1, as an array of its shape.
+local function numbered(a)
+  return core.spaced(new("long", {a.size}, nil, a.home), 1, a.size)
+    :reshape(a.dims)
 end
 
 -- take(a, indices [, dim]): elements, or rows of a dimension, by their indices.
@@ -240,21 +247,6 @@ define("scatter", function(a, index, values, d)
   return into
 end)
 
--- Writes the place of each value's target among the elements of a.
-local function aim(i, j, o, swap, target, index, m, size, back, inner, so, sj,
-                   si, bad)
-  if swap ~= 0 then i, j = j, i end
-  local place = (o - 1) * so + (j - 1) * sj + (i - 1) * si + 1
-  local k = index[place]
-  if k < 0 then k = k + back end
-  if k >= 1 and k <= size then
-    target[((o - 1) * m + j - 1) * inner + i] =
-      ((o - 1) * size + k - 1) * inner + i
-  else
-    atomic_min(bad, 1, place)
-  end
-end
-
 local function add_targets(i, out, from, values, order, first, behind_last)
   local sum = from[i]
   for p = first[i], behind_last[i] - 1 do sum = sum + values[order[p]] end
@@ -266,7 +258,7 @@ end
 local function add_at(a, targets, values)
   local order = targets:argsort()
   local sorted = targets:take(order)
-  local all = core.spaced(new("long", {a.size}, nil, a.home), 1, a.size)
+  local all = numbered(a)
   local into = new(a.kind, {unpack(a.dims)}, nil, a.home)
   program(add_targets, "add_at", a.kind)(a.size, into.buffer, (ready(a)),
     (ready(values)), order.buffer, sorted:searchsorted(all).buffer,
@@ -283,19 +275,8 @@ local function add_along(a, index, values, d, is_list, fname, where)
     is_list and "v" or "values", fname) end
   values = core.set(new(a.kind, shape, nil, a.home), values, fname, where)
   if values.size == 0 then return a:clone() end
-  local outer, size, inner = around(a.dims, d)
-  if size == 0 then
-    fail("%s: argument 1 (a): dimension %d has no elements", fname, d)
-  end
-  local m = shape[d]
-  local so, sj, si = m * inner, inner, 1
-  if is_list then so, sj, si = 0, 1, 0 end
-  local targets = new("long", {values.size}, nil, a.home)
-  local bad = nothing_bad(index)
-  local range, swap = range_of(inner, m, outer)
-  program(aim, fname, index.kind)(range, swap, targets.buffer, (ready(index)),
-    m, size, behind(index, size), inner, so, sj, si, bad)
-  raise_outside(bad, index, size, fname, is_list and 3)
+  local targets = choose(numbered(a), index, new("long", shape, nil, a.home), d,
+    not is_list, fname, is_list and 3):reshape {values.size}
   return add_at(a, targets, values)
 end
 
@@ -381,9 +362,7 @@ end
 -- Writes v to the elements that take_lists returns; the last value wins.
 local function put_lists(part, lists, there, v)
   local what = "a[{...}] = v"
-  local all = core.spaced(new("long", {part.size}, nil, part.home), 1,
-    part.size):reshape(part.dims)
-  local targets = take_lists(all, lists, there)
+  local targets = take_lists(numbered(part), lists, there)
   local values = core.set(new(part.kind, {unpack(targets.dims)}, part.mask,
     part.home), v, what)
   if values.size == 0 then return end

@@ -315,12 +315,13 @@ local function extent(a, o, name, place, where, known)
   return outer, a.dims[dim], inner, shape
 end
 
--- Returns the set of dimensions that a list names, which is in argument
--- `place`, by default 2.
-local function chosen_of(a, list, name, place)
-  local chosen, count = {}, 0
-  local where = format("argument %d (options): dim", place or 2)
-  for key in next, list do
+-- Returns the dimensions that a number or a list names, as a list and as a set.
+local function dimensions(a, v, name, where)
+  if type(v) ~= "table" or core.is(v) then
+    v = {core.dimension(#a.dims, v, name, where)}
+  end
+  local list, chosen, count = {}, {}, 0
+  for key in next, v do
     count = count + 1
     if mathtype(key) ~= "integer" then
       fail("%s: %s: a list of dimensions expected, got a field %s", name, where,
@@ -328,13 +329,13 @@ local function chosen_of(a, list, name, place)
     end
   end
   for i = 1, count do
-    local d = core.dimension(#a.dims, list[i], name, where)
+    local d = core.dimension(#a.dims, v[i], name, where)
     if chosen[d] then
       fail("%s: %s: dimension %d is named twice", name, where, d)
     end
-    chosen[d] = true
+    list[i], chosen[d] = d, true
   end
-  return chosen
+  return list, chosen
 end
 
 -- Returns the extent of a reduction over one dimension or a list of them, and
@@ -346,7 +347,7 @@ local function extent_of_several(a, o, name, known)
     local outer, n, inner, shape = extent(a, o, name, nil, nil, known)
     return outer, n, inner, shape, a
   end
-  local chosen = chosen_of(a, o.dim, name)
+  local _, chosen = dimensions(a, o.dim, name, "argument 2 (options): dim")
   check_options(o, name, 2, known)
   local outer, n, inner, shape = 1, 1, 1, {}
   local order, last, runs = {}, {}, 0
@@ -367,7 +368,7 @@ local function extent_of_several(a, o, name, known)
   return outer, n, inner, shape, a
 end
 
-core.check_options, core.chosen_of = check_options, chosen_of
+core.check_options, core.dimensions = check_options, dimensions
 
 -- Returns the checked options of a reduction as a table; errors name `name`.
 -- If it must choose an element, there must be some.

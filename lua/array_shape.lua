@@ -5,7 +5,9 @@ local core = ...
 local A, C, X, define = core.A, core.C, core.X, core.define
 local check, check_integer, check_numbers = core.check, core.check_integer,
   core.check_numbers
-local check_shape, dimension, fail = core.check_shape, core.dimension, core.fail
+local check_shape, dimension, dimensions = core.check_shape, core.dimension,
+  core.dimensions
+local fail = core.fail
 local is, narrow, new, options = core.is, core.narrow, core.new, core.options
 local same_shape, shape_text, types = X.same_shape, core.shape_text, core.types
 local ipairs, max, min, type = ipairs, math.max, math.min, type
@@ -14,26 +16,6 @@ local insert, unpack = table.insert, table.unpack
 local MOST_ELEMENTS <const> = 1 << 48
 
 local function is_list(v) return type(v) == "table" and not is(v) end
-
--- Checks dimensions: a single one, or a list in which each one differs.
-local function dimensions(a, v, fname, where)
-  if not is_list(v) then return {dimension(#a.dims, v, fname, where)} end
-  local list, seen = {}, {}
-  for key in next, v do
-    if math.type(key) ~= "integer" then
-      fail("%s: %s: a list of dimensions expected, got a field %s", fname,
-        where, C.describe(key))
-    end
-  end
-  for i = 1, #v do
-    local d = dimension(#a.dims, v[i], fname, where)
-    if seen[d] then
-      fail("%s: %s: dimension %d is named twice", fname, where, d)
-    end
-    list[i], seen[d] = d, true
-  end
-  return list
-end
 
 -- Returns the arrays of a list as a script sees them.
 local function given(list)

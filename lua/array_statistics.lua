@@ -96,10 +96,8 @@ local function merged(a, o, name)
   if list == nil then
     list = {}
     for d = 1, #a.dims do list[d] = d end
-  elseif type(list) ~= "table" or core.is(list) then
-    list = {list}
   end
-  local last = core.chosen_of(a, list, name, 3)
+  local _, last = core.dimensions(a, list, name, "argument 3 (options): dim")
   local order, chosen, rest, shape, n = {}, {}, {}, {}, 1
   for d, s in ipairs(a.dims) do
     if last[d] then
