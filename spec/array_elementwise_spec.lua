@@ -3,15 +3,10 @@
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
+local said = require "spec.support.expect".said
 local A = lze.array
 local huge, nan = math.huge, -(0 / 0)
 local fp64 = lze.device().fp64
-
-local function said(f, ...)
-  local ok, err = pcall(f, ...)
-  assert.is_false(ok)
-  return (tostring(err):gsub("^%S*array_elementwise_spec.lua:%d+: ", ""))
-end
 
 local function rounded(kind, v)
   return kind == "double" and v or (string.unpack("f", string.pack("f", v)))

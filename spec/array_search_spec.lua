@@ -2,13 +2,8 @@
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
+local said = require "spec.support.expect".said
 local A = lze.array
-
-local function said(f, ...)
-  local ok, err = pcall(f, ...)
-  assert.is_false(ok)
-  return (tostring(err):gsub("^%S*array_search_spec.lua:%d+: ", ""))
-end
 
 local function same(expected, a, kind)
   assert.same(expected, a:table())

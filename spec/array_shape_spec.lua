@@ -2,13 +2,8 @@
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
+local said = require "spec.support.expect".said
 local A = lze.array
-
-local function said(f, ...)
-  local ok, err = pcall(f, ...)
-  assert.is_false(ok)
-  return (tostring(err):gsub("^%S*array_shape_spec.lua:%d+: ", ""))
-end
 
 local function holds(shape, list, a)
   assert.same(shape, a.shape)

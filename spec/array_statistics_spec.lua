@@ -3,13 +3,8 @@
 -- SPDX-License-Identifier: MIT
 
 local lze = require "lze"
+local said = require "spec.support.expect".said
 local A = lze.array
-
-local function said(f, ...)
-  local ok, err = pcall(f, ...)
-  assert.is_false(ok)
-  return (tostring(err):gsub("^%S*array_statistics_spec.lua:%d+: ", ""))
-end
 
 -- Compares shape and elements, which may differ by 1e-5 of their size.
 local function holds(shape, list, a)

@@ -26,4 +26,15 @@ function expect.failure(f)
   return err
 end
 
+-- Returns the error of f(...) as text, without its position: the caller of f,
+-- which is this file, or a line of the spec, if f is a function there.
+function expect.said(f, ...)
+  local ok, err = pcall(f, ...)
+  if ok then error("nothing was raised", 2) end
+  local spec = debug.getinfo(2, "S").source:match "[^/]*$"
+  local message = tostring(err)
+  return message:match "^%S*spec/support/expect.lua:%d+: (.*)$" or
+    message:match("^%S*" .. spec .. ":%d+: (.*)$") or message
+end
+
 return expect
