@@ -2,7 +2,7 @@
 -- SPDX-License-Identifier: MIT
 --
 -- Each program writes a page of 4096 bytes, $XDG_RUNTIME_DIR/lze/PROCESS;
--- src/run/lze_top.c describes it.
+-- src/host/lze_top.c describes it.
 
 local lze = require "lze"
 local prompt = require "lze.prompt"

@@ -2,13 +2,14 @@
 -- SPDX-License-Identifier: MIT
 --
 -- An array is a table that no script sees.  A script has a userdata in its
--- place (lze_node.c); the functions of A, as scripts call them, take and return
--- that userdata.  The table holds what only these files use: kind (the element
--- type), dims (the shape), stride (of each dimension, in elements), mask (true
--- if it is the result of a comparison), base (the buffer that holds its
--- elements), from (number of elements before the first), size (number of
--- elements), flat (a buffer of exactly its elements, if they are contiguous),
--- key ("mask" for a mask, else kind), and the fields of array_expression.lua.
+-- place (src/array/lze_expression.c); the functions of A, as scripts call them,
+-- take and return that userdata.  The table holds what only these files use:
+-- kind (the element type), dims (the shape), stride (of each dimension, in
+-- elements), mask (true if it is the result of a comparison), base (the buffer
+-- that holds its elements), from (number of elements before the first), size
+-- (number of elements), flat (a buffer of exactly its elements, if they are
+-- contiguous), key ("mask" for a mask, else kind), and the fields of
+-- array_expression.lua.
 -- Arrays share tables of dims, so scripts get a copy of it.
 
 local C = ...
@@ -1846,7 +1847,7 @@ local function close(a)
   local storage = C.storage(a.base)
   if not storage then return end
   if a.owner then return a.base:close() end
-  X.settle(storage)
+  X.flush_readers(storage)
   local gone = a.base:view(1, 0)
   gone:close()
   a.base = gone
@@ -1917,8 +1918,9 @@ end
 meta.__name = "array"
 meta.__close = close
 meta.__index = X.index(methods, further)
-meta.evaluate, meta.settle = evaluate, X.settle
-meta.aside, meta.back = X.aside, X.back
+meta.evaluate, meta.flush_readers = evaluate, X.flush_readers
+meta.suspend_readers = X.suspend_readers
+meta.restore_readers = X.restore_readers
 C.keep(meta, outer_meta)
 C.part("array_file", core)
 C.part("array_map", core)

@@ -14,9 +14,10 @@
 -- and its arguments; for trees that recur, a generated function extracts the
 -- arguments.
 --
--- Each new expression is noted (lze_node.c).  Before a storage is written, the
--- noted expressions that remain are sorted by the storages they read, into one
--- weak list per storage; the live readers of that storage are evaluated.
+-- Each new expression is noted (src/array/lze_expression.c).  Before a storage
+-- is written, the noted expressions that remain are sorted by the storages they
+-- read, into one weak list per storage; the live readers of that storage are
+-- evaluated.
 
 local core = ...
 local C, beside, is, meta, types = core.C, core.beside, core.is, core.meta,
@@ -24,7 +25,7 @@ local C, beside, is, meta, types = core.C, core.beside, core.is, core.meta,
 local abs, ipairs, mathtype, next = math.abs, ipairs, math.type, next
 local rawget, rawset, select, setmetatable = rawget, rawset, select,
   setmetatable
-local nodes = C.nodes(meta, core.outer_meta)
+local expressions = C.expressions(meta, core.outer_meta)
 local tostring, type = tostring, type
 local concat, format, max, min, unpack = table.concat, string.format, math.max,
   math.min, table.unpack
@@ -440,7 +441,7 @@ local function operation(name, kind, width, x, y, z)
   return op
 end
 
--- Keys of operands: see lze_node.c.
+-- Keys of operands: see src/array/lze_expression.c.
 local number_keys = {integer = 1, float = 2}
 
 local function key_of(v)
@@ -945,15 +946,15 @@ local function reads_all(a, op, x, y, z)
 end
 
 -- Sorts the remaining expressions by what they read.
-local function sort_young()
-  local young = nodes.young()
-  while young do
-    for a in next, young do
+local function sort_readers()
+  local unsorted = expressions.unsorted()
+  while unsorted do
+    for a in next, unsorted do
       local op, x, y, z = parts_of(a)
       if op then reads_all(a, op, x, y, z) end
     end
-    nodes.grown(young)
-    young = nodes.young()
+    expressions.sorted(unsorted)
+    unsorted = expressions.unsorted()
   end
 end
 
@@ -972,7 +973,7 @@ local function make(t, shape, x, y, z)
     t = tree(t, t.mask, key_of(x), key_of(y), key_of(z))
   end
   local a = {op = t, dims = shape, x = x, y = y, z = z}
-  local closed = nodes.note(a)
+  local closed = expressions.note(a)
   if closed then refuse_closed(t, closed) end
   return a
 end
@@ -1006,7 +1007,7 @@ local function operator(arity, broadcast, check)
     end
     return make(t, shape, x, y)
   end
-  return nodes.operator(own, arity, broadcast, other)
+  return expressions.operator(own, arity, broadcast, other)
 end
 
 -- Writes the definition of an operand to a list after place n.  It does not
@@ -1256,9 +1257,9 @@ function evaluate(a, how)
   if #base > 0 then counts.evaluations = counts.evaluations + 1 end
   if again then remember(a, w, entry, id) end
   -- It remains an expression until all of this is done: memory may run out.
-  nodes.computed(a, base)
+  expressions.computed(a, base)
   if parents[a] then each_parent(a, add_reader) end
-  nodes.detach(a)
+  expressions.detach(a)
   -- A debug hook may have sorted other expressions.
   if parents[a] then each_parent(a, add_reader) end
   return a
@@ -1399,7 +1400,7 @@ local function replace(into, a, w, entry)
   local function launch_detached()
     rawset(a, "kind", into.kind)
     rawset(a, "key", a.mask and "mask" or into.kind)
-    nodes.detach(a)
+    expressions.detach(a)
     run(w, entry, a.size, list, n)
   end
   if walks ~= w.id then
@@ -1410,10 +1411,10 @@ local function replace(into, a, w, entry)
   if not ok then
     local e = noted(kept, 0)
     local x, y, z = operands(e)
-    nodes.attach(a, e.op, x, y, z)
+    expressions.attach(a, e.op, x, y, z)
     C.raise(err)
   end
-  nodes.attach(a, copy, into)
+  expressions.attach(a, copy, into)
   return true
 end
 
@@ -1431,7 +1432,7 @@ local function write(into, a)
     end
   end
   if own then
-    sort_young()
+    sort_readers()
     each_parent(a, function() apart = false end)
   end
   if not apart or walks ~= w.id then
@@ -1501,21 +1502,21 @@ end
 
 -- Evaluates the readers of a storage before it is written.  If they are large,
 -- the garbage collector first removes those no longer needed.
-local function settle(number)
-  sort_young()
+local function flush_readers(number)
+  sort_readers()
   local s = stores[number]
   if not s then return end
   local work = work_of(s)
   if work == 0 then return end
   if work > DOUBTFUL * C.heap() then C.collect() end
   evaluate_readers(s)
-  return settle(number)
+  return flush_readers(number)
 end
 
 -- Moves the readers of a storage to a list while a callback of a run runs;
 -- they are restored after the callback.
-local function aside(number, list)
-  sort_young()
+local function suspend_readers(number, list)
+  sort_readers()
   local s = stores[number]
   if not s then return end
   local fresh, n = setmetatable({}, {__mode = "kv"}), #list
@@ -1523,7 +1524,7 @@ local function aside(number, list)
   s.readers = fresh
 end
 
-local function back(list)
+local function restore_readers(list)
   for k = 1, #list, 2 do
     local s, readers = list[k], list[k + 1]
     for reader in next, s.readers do
@@ -1690,7 +1691,7 @@ function core.A.fuse(f)
   local function fuse(...)
     for k = 1, select("#", ...) do
       local v = select(k, ...)
-      if is(v) then evaluate(nodes.table(v), "fuse") end
+      if is(v) then evaluate(expressions.table(v), "fuse") end
     end
     return ...
   end
@@ -1702,18 +1703,20 @@ end
 -- launches of existing kernels (hits), first launches of new kernels (builds),
 -- and the time of these (build_ms).
 function core.A.stats()
-  local t = {operations = nodes.made()}
+  local t = {operations = expressions.made()}
   for key, v in next, counts do t[key] = v end
   return t
 end
 
 return {compute = compute, express = express, operator = operator,
-  forget_trees = forget_trees, index = nodes.index, too_large = nodes.too_large,
-  public = nodes.public, len = nodes.len, table_of = nodes.table,
-  given = nodes.given,
+  forget_trees = forget_trees, index = expressions.index,
+  too_large = expressions.too_large, public = expressions.public,
+  len = expressions.len, table_of = expressions.table,
+  given = expressions.given,
   operation_of = operation_of, evaluate = evaluate, operands = operands,
   first_array = first_array, alike = alike,
-  record = record, settle = settle, aside = aside, back = back,
+  record = record, flush_readers = flush_readers,
+  suspend_readers = suspend_readers, restore_readers = restore_readers,
   write = write, same_shape = same_shape,
   overlap = overlap, operand = operand, arguments = operand_arguments,
   leave = leave_walk}

@@ -88,16 +88,16 @@ describe("scripts/check-layers", function()
   end)
 
   it("finds a header of a layer above", function()
-    local files = {["src/base/a"] = "", ["src/run/b"] = ""}
+    local files = {["src/base/a"] = "", ["src/queue/b"] = ""}
     local good, output = check(files, nil, "",
-      "echo 'int b(void);' >src/run/b.h; " ..
-      "echo '#include \"run/b.h\"' >>src/base/a.c")
+      "echo 'int b(void);' >src/queue/b.h; " ..
+      "echo '#include \"queue/b.h\"' >>src/base/a.c")
     assert.is_false(good)
-    assert.matches("src/base/a.c includes run/b.h of src/run, above it",
+    assert.matches("src/base/a.c includes queue/b.h of src/queue, above it",
       output, 1, true)
     assert.is_true((check(files, nil, "",
       "echo 'int a(void);' >src/base/a.h; " ..
-      "echo '#include \"base/a.h\"' >>src/run/b.c")))
+      "echo '#include \"base/a.h\"' >>src/queue/b.c")))
   end)
 
   it("checks every folder of C", function()

@@ -8,7 +8,7 @@
 
 # Without Lua and without a driver: the C tests outside spec/driver link these.
 PURE := $(COMMON) $(COMPILER) \
-  $(call objects,src/run/lze_group.c src/run/lze_group_rule.c)
+  $(call objects,src/launch/lze_group.c src/launch/lze_group_rule.c)
 
 TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard spec/*/*_test.c))
 # Programs that embed Lua and lze, for users to copy.

@@ -13,11 +13,12 @@
 #include "base/lze_state.h"
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
-#include "run/lze_buffer.h"
-#include "run/lze_command.h"
-#include "run/lze_host_work.h"
-#include "run/lze_queue.h"
-#include "run/lze_top.h"
+#include "host/lze_top.h"
+#include "launch/lze_host_work.h"
+#include "memory/lze_buffer.h"
+#include "memory/lze_snapshot.h"
+#include "queue/lze_command.h"
+#include "queue/lze_queue.h"
 
 #include <math.h>
 #include <stdlib.h>

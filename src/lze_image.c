@@ -2,14 +2,14 @@
  * lze_image.c - images and samplers: their methods and fields.
  * SPDX-License-Identifier: MIT
  */
+#include "memory/lze_image.h"
 #include "base/lze_box.h"
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
 #include "base/lze_open.h"
 #include "device/lze_device.h"
 #include "device/lze_object.h"
-#include "run/lze_command.h"
-#include "run/lze_image.h"
+#include "queue/lze_command.h"
 
 /* m:read([box [, t]]) -> table of the pixels, row by row */
 static int image_read(lua_State *L) {

@@ -2,6 +2,7 @@
  * lze_kernel.c - kernels, their arguments and their launches.
  * SPDX-License-Identifier: MIT
  */
+#include "launch/lze_kernel.h"
 #include "base/lze_box.h"
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
@@ -11,13 +12,13 @@
 #include "base/lze_state.h"
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
+#include "launch/lze_group.h"
+#include "launch/lze_launch.h"
+#include "memory/lze_buffer.h"
 #include "module/lze_lua_kernel.h"
-#include "run/lze_buffer.h"
-#include "run/lze_group.h"
-#include "run/lze_kernel.h"
-#include "run/lze_launch.h"
-#include "run/lze_queue.h"
-#include "run/lze_record.h"
+#include "queue/lze_queue.h"
+#include "queue/lze_readers.h"
+#include "queue/lze_record.h"
 
 #include <string.h>
 

@@ -13,11 +13,12 @@
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
 #include "host/lze_host.h"
-#include "run/lze_buffer.h"
-#include "run/lze_command.h"
-#include "run/lze_image.h"
-#include "run/lze_queue.h"
-#include "run/lze_record.h"
+#include "memory/lze_buffer.h"
+#include "memory/lze_image.h"
+#include "queue/lze_command.h"
+#include "queue/lze_queue.h"
+#include "queue/lze_readers.h"
+#include "queue/lze_record.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -558,6 +559,8 @@ static const lze_Method device_methods[] = {
 static const lze_Method queue_methods[] = {
     {"copy", queue_copy, LZE_GUARDED},
     {"fill", queue_fill, LZE_GUARDED},
+    {"prefetch", lze_queue_prefetch, LZE_UNGUARDED},
+    {"advise", lze_queue_advise, LZE_UNGUARDED},
     {NULL, NULL, LZE_UNGUARDED}};
 
 static int buffer_describe(lua_State *L) {

@@ -8,9 +8,9 @@
  */
 #include "base/lze_box.h"
 #include "base/lze_open.h"
+#include "device/lze_limits.h"
+#include "host/lze_top.h"
 #include "plan/lze_plan.h"
-#include "run/lze_limits.h"
-#include "run/lze_top.h"
 
 #include "private.h"
 

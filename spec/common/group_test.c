@@ -4,7 +4,7 @@
  *
  *   group_test [COUNT [SEED]]    COUNT random inputs, 100000 by default
  */
-#include "run/lze_group.h"
+#include "launch/lze_group.h"
 #include "spirv.h"
 
 #include <stdio.h>

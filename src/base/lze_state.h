@@ -38,7 +38,7 @@ typedef struct lze_WaitTimes {
   uint64_t began_ns, now_ns, moved_ns;
 } lze_WaitTimes;
 
-/* The functions by which waits drive host work (run/lze_host_work.h), called
+/* The functions by which waits drive host work (launch/lze_host_work.h), called
    only while there is any. They neither raise nor run Lua code; both may
    retire commands. */
 typedef struct lze_WorkSteps {

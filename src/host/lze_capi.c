@@ -15,12 +15,12 @@
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
 #include "host/lze_host.h"
-#include "lze.h"
+#include "launch/lze_host_work.h"
+#include "memory/lze_buffer.h"
 #include "plan/lze_plan.h"
-#include "run/lze_buffer.h"
-#include "run/lze_command.h"
-#include "run/lze_host_work.h"
-#include "run/lze_queue.h"
+#include "queue/lze_command.h"
+#include "queue/lze_queue.h"
+#include "lze.h"
 
 #include <stdlib.h>
 #include <string.h>

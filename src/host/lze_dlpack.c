@@ -11,8 +11,8 @@
 #include "device/lze_native.h"
 #include "device/lze_object.h"
 #include "host/lze_host.h"
-#include "run/lze_buffer.h"
-#include "run/lze_command.h"
+#include "memory/lze_buffer.h"
+#include "queue/lze_command.h"
 
 #include <stdint.h>
 #include <stdlib.h>

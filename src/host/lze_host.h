@@ -5,7 +5,7 @@
 #ifndef LZE_HOST_H
 #define LZE_HOST_H
 
-#include "run/lze_buffer.h"
+#include "memory/lze_buffer.h"
 
 /* Implements lze.wrap. */
 int lze_wrap(lua_State *L);

@@ -2,7 +2,6 @@
  * lze_share.c - buffers that states of one process export and import.
  * SPDX-License-Identifier: MIT
  */
-#include "host/lze_host.h"
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
 #include "base/lze_open.h"
@@ -11,8 +10,9 @@
 #include "device/lze_loader.h"
 #include "device/lze_native.h"
 #include "device/lze_object.h"
-#include "run/lze_buffer.h"
-#include "run/lze_command.h"
+#include "host/lze_host.h"
+#include "memory/lze_buffer.h"
+#include "queue/lze_command.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -15,9 +15,9 @@
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
 #include "host/lze_host.h"
-#include "run/lze_buffer.h"
-#include "run/lze_command.h"
-#include "run/lze_queue.h"
+#include "memory/lze_buffer.h"
+#include "queue/lze_command.h"
+#include "queue/lze_queue.h"
 
 #include <string.h>
 

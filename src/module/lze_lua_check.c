@@ -10,9 +10,10 @@
 #include "base/lze_guard.h"
 #include "base/lze_open.h"
 #include "base/lze_state.h"
+#include "launch/lze_kernel.h"
+#include "memory/lze_buffer.h"
 #include "module/lze_lua_kernel.h"
-#include "run/lze_buffer.h"
-#include "run/lze_kernel.h"
+#include "queue/lze_readers.h"
 
 #include "lua_versions.h"
 

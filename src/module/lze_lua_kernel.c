@@ -17,11 +17,11 @@
 #include "base/lze_option.h"
 #include "base/lze_vector.h"
 #include "device/lze_device.h"
+#include "memory/lze_buffer.h"
 #include "module/lze_lua_check.h"
 #include "module/lze_module.h"
 #include "module/lze_work.h"
-#include "run/lze_buffer.h"
-#include "run/lze_queue.h"
+#include "queue/lze_queue.h"
 
 #include "lzc.h"
 #include "signature.h"

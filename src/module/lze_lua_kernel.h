@@ -10,7 +10,7 @@
 #ifndef LZE_LUA_KERNEL_H
 #define LZE_LUA_KERNEL_H
 
-#include "run/lze_launch.h"
+#include "launch/lze_launch.h"
 
 /* The place of a launch. A NULL member is determined by the buffers, or else
    is the default. */

@@ -13,10 +13,10 @@
 #include "device/lze_device.h"
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
-#include "run/lze_build.h"
-#include "run/lze_file.h"
-#include "run/lze_kernel.h"
-#include "run/lze_record.h"
+#include "launch/lze_build.h"
+#include "launch/lze_kernel.h"
+#include "memory/lze_file.h"
+#include "queue/lze_record.h"
 
 #include "signature.h"
 

@@ -5,8 +5,8 @@
 #ifndef LZE_MODULE_H
 #define LZE_MODULE_H
 
+#include "launch/lze_kernel.h"
 #include "cache.h"
-#include "run/lze_kernel.h"
 #include "spirv.h"
 
 /* lze_spirv.c: raises "not enough memory" if `message`, from the SPIR-V

@@ -6,8 +6,8 @@
 #include "base/lze_guard.h"
 #include "base/lze_open.h"
 #include "base/lze_progress.h"
+#include "launch/lze_kernel.h"
 #include "module/lze_module.h"
-#include "run/lze_kernel.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -12,8 +12,8 @@
 #include "base/lze_guard.h"
 #include "base/lze_open.h"
 #include "base/lze_state.h"
+#include "memory/lze_buffer.h"
 #include "module/lze_lua_check.h"
-#include "run/lze_buffer.h"
 
 #include "lzc.h"
 

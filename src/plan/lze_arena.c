@@ -9,8 +9,8 @@
 #include "base/lze_types.h"
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
+#include "memory/lze_buffer.h"
 #include "plan/lze_plan.h"
-#include "run/lze_buffer.h"
 
 #include <stdlib.h>
 

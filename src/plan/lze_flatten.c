@@ -11,9 +11,9 @@
 #include "device/lze_device.h"
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
+#include "launch/lze_kernel.h"
+#include "memory/lze_buffer.h"
 #include "plan/lze_plan.h"
-#include "run/lze_buffer.h"
-#include "run/lze_kernel.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -14,10 +14,11 @@
 #include "device/lze_device.h"
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
-#include "plan/lze_plan.h"
-#include "run/lze_buffer.h"
+#include "launch/lze_kernel.h"
+#include "memory/lze_buffer.h"
 #include "module/lze_lua_kernel.h"
-#include "run/lze_kernel.h"
+#include "plan/lze_plan.h"
+#include "queue/lze_readers.h"
 
 #include <string.h>
 

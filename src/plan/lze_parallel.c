@@ -9,10 +9,10 @@
 #include "device/lze_device.h"
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
+#include "launch/lze_kernel.h"
+#include "memory/lze_buffer.h"
 #include "module/lze_lua_kernel.h"
-#include "run/lze_buffer.h"
-#include "run/lze_kernel.h"
-#include "run/lze_queue.h"
+#include "queue/lze_queue.h"
 
 /* --- lze.slice ---------------------------------------------------------- */
 

@@ -13,10 +13,12 @@
 #include "device/lze_device.h"
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
-#include "run/lze_buffer.h"
-#include "run/lze_command.h"
-#include "run/lze_kernel.h"
-#include "run/lze_queue.h"
+#include "launch/lze_kernel.h"
+#include "memory/lze_buffer.h"
+#include "queue/lze_canary.h"
+#include "queue/lze_command.h"
+#include "queue/lze_queue.h"
+#include "queue/lze_readers.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -457,7 +459,7 @@ static int guards_check(lua_State *L) {
   const lze_Plan *p = lua_touserdata(L, 1);
   for (uint32_t i = 0; i < p->storage_count; i++) {
     const lze_Storage *s = p->storages[i];
-    if (!lze_storage_damaged(L, p->storages[i])) continue;
+    if (!lze_canary_damaged(L, p->storages[i])) continue;
     lua_pushfstring(L, "%s: memory outside a buffer was written, %s", p->name,
                     lua_tostring(L, -1));
     const char *between = "; what writes to it: ";

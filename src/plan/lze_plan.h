@@ -21,7 +21,7 @@
 
 #include "plan/lze_schedule.h"
 #include "plan/lze_step.h"
-#include "run/lze_queue.h"
+#include "queue/lze_queue.h"
 
 /* The user value of a plan is a table of Lua values:
  *   steps     array of the entries' tables, as they were recorded or set

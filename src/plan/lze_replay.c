@@ -27,11 +27,11 @@
 #include "base/lze_vector.h"
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
+#include "launch/lze_kernel.h"
+#include "memory/lze_buffer.h"
 #include "plan/lze_plan.h"
-#include "run/lze_buffer.h"
-#include "run/lze_command.h"
-#include "run/lze_kernel.h"
-#include "run/lze_queue.h"
+#include "queue/lze_command.h"
+#include "queue/lze_queue.h"
 
 #include <stdlib.h>
 

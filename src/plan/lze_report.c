@@ -6,10 +6,10 @@
 #include "base/lze_guard.h"
 #include "base/lze_option.h"
 #include "device/lze_loader.h"
+#include "memory/lze_buffer.h"
 #include "plan/lze_plan.h"
-#include "run/lze_buffer.h"
-#include "run/lze_command.h"
-#include "run/lze_queue.h"
+#include "queue/lze_command.h"
+#include "queue/lze_queue.h"
 
 #include <string.h>
 

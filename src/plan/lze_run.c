@@ -11,11 +11,12 @@
 #include "base/lze_state.h"
 #include "device/lze_loader.h"
 #include "device/lze_object.h"
+#include "memory/lze_buffer.h"
 #include "plan/lze_plan.h"
-#include "run/lze_buffer.h"
-#include "run/lze_command.h"
-#include "run/lze_queue.h"
-#include "run/lze_record.h"
+#include "queue/lze_command.h"
+#include "queue/lze_queue.h"
+#include "queue/lze_readers.h"
+#include "queue/lze_record.h"
 
 #include <stdlib.h>
 

@@ -8,7 +8,7 @@
  */
 #include "plan/lze_schedule.h"
 #include "base/lze_vector.h"
-#include "run/lze_buffer.h"
+#include "memory/lze_buffer.h"
 
 #include <stdlib.h>
 #include <string.h>

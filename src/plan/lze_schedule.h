@@ -7,7 +7,7 @@
 #ifndef LZE_SCHEDULE_H
 #define LZE_SCHEDULE_H
 
-#include "run/lze_buffer.h"
+#include "memory/lze_buffer.h"
 
 /* A growing array of step numbers. */
 typedef struct lze_Numbers {

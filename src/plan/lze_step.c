@@ -10,6 +10,7 @@
 #include "device/lze_object.h"
 #include "module/lze_lua_kernel.h"
 #include "module/lze_module.h"
+#include "queue/lze_readers.h"
 
 #include <string.h>
 

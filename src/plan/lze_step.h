@@ -6,7 +6,7 @@
 #ifndef LZE_STEP_H
 #define LZE_STEP_H
 
-#include "run/lze_kernel.h"
+#include "launch/lze_kernel.h"
 
 /* A graph is a table of Lua values, the user value of its userdata:
  *   name      "pipeline"

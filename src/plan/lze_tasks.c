@@ -7,11 +7,11 @@
  * memory. The times of the latest run are read from the events themselves.
  */
 #include "device/lze_loader.h"
+#include "launch/lze_kernel.h"
 #include "plan/lze_plan.h"
-#include "run/lze_command.h"
-#include "run/lze_kernel.h"
-#include "run/lze_queue.h"
-#include "run/lze_record.h"
+#include "queue/lze_command.h"
+#include "queue/lze_queue.h"
+#include "queue/lze_record.h"
 
 #include <stdio.h>
 #include <stdlib.h>

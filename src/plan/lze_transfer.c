@@ -9,8 +9,8 @@
  * it will be copied back again before any step uses the home.
  */
 #include "base/lze_option.h"
+#include "memory/lze_buffer.h"
 #include "plan/lze_plan.h"
-#include "run/lze_buffer.h"
 
 #include <string.h>
 

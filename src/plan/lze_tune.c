@@ -10,11 +10,12 @@
 #include "base/lze_error.h"
 #include "base/lze_open.h"
 #include "device/lze_loader.h"
+#include "launch/lze_group.h"
+#include "launch/lze_kernel.h"
+#include "memory/lze_buffer.h"
 #include "module/lze_lua_kernel.h"
 #include "plan/lze_step.h"
-#include "run/lze_buffer.h"
-#include "run/lze_group.h"
-#include "run/lze_kernel.h"
+#include "queue/lze_readers.h"
 
 #include <string.h>
 
