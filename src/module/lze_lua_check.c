@@ -208,18 +208,18 @@ void lze_work_item_atomic(lua_State *L, bool begins) {
 
 /* --- k:check -------------------------------------------------------------- */
 
-/* k:check(range | launch_table, ...) -> report Runs the function itself on
-   copies of the buffers, with one coroutine per work-item, group by group. If
-   that finds nothing, also runs it on the device, in double if the device
-   supports it, and as a launch would. report.findings is an array of texts,
-   each with file and line: indices out of range, cells read before they are
-   written, races, barriers that only some work-items reach, integer divisions
-   by zero, and results that differ from Lua's (for + - * / // % sqrt,
-   comparisons and integers: in any bit; for other functions: by more than
-   OpenCL allows). report.ok: true if there are no findings. report.worst: the
-   largest relative error of the launch as requested; report.worst_at: the
-   element that has it. The script's buffers do not change. Raises if a launch
-   with these arguments would be refused. */
+/* k:check(range | launch_table, ...) -> report
+   Runs the function itself on copies of the buffers, with one coroutine per
+   work-item, group by group. If that finds nothing, also runs it on the device,
+   in double if the device supports it, and as a launch would.
+   report.findings: an array of texts, each with file and line: indices out of
+   range, cells read before they are written, races, barriers that only some
+   work-items reach, integer divisions by zero, and results that differ from
+   Lua's (for + - * / // % sqrt, comparisons and integers: in any bit; for other
+   functions: by more than OpenCL allows). report.ok: true if there are no
+   findings. report.worst: the largest relative error of the launch as
+   requested; report.worst_at: the element that has it. The script's buffers do
+   not change. Raises if a launch with these arguments would be refused. */
 static int kernel_check(lua_State *L) {
   const lze_KernelBox *b = lze_check_box(L, 1, lze_kernel_kind);
   if (!b->is_lua) luaL_error(L, "%s is not made of a Lua function", b->name);

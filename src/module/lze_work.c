@@ -6,57 +6,17 @@
  * fma, random and print do the same as on a device, for one work-item at a
  * time; the others have no meaning there and raise.
  */
-#include "module/lze_work.h"
 #include "base/lze_embed.h"
 #include "base/lze_error.h"
 #include "base/lze_guard.h"
 #include "base/lze_open.h"
 #include "base/lze_state.h"
 #include "memory/lze_buffer.h"
+#include "module/lze_builtin.h"
 #include "module/lze_lua_check.h"
-
-#include "lzc.h"
 
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
-
-/* Pushes {function = its number in the compiler}. [-0, +1] */
-static void push_builtins(lua_State *L) {
-  static const char key;
-  lze_push_kept_table(L, &key);
-}
-
-void lze_add_builtins(lua_State *L, const char *prefix) {
-  size_t length = strlen(prefix);
-  int from = lua_gettop(L);
-  push_builtins(L);
-  for (unsigned n = 1; lzc_builtin_name(n) != NULL; n++) {
-    const char *name = lzc_builtin_name(n);
-    if (strncmp(name, prefix, length) != 0) continue;
-    lua_pushstring(L, name + length);
-    lua_rawget(L, from);
-    /* A function that a program put in its place is not a builtin. */
-    if (lua_iscfunction(L, -1)) {
-      lua_pushinteger(L, n);
-      lua_rawset(L, -3);
-    } else {
-      lua_pop(L, 1);
-    }
-  }
-  lua_pop(L, 1);
-}
-
-unsigned lze_builtin_of(lua_State *L, int index) {
-  if (!lua_iscfunction(L, index)) return 0;
-  index = lua_absindex(L, index);
-  push_builtins(L);
-  lua_pushvalue(L, index);
-  lua_rawget(L, -2);
-  unsigned n = (unsigned)lua_tointeger(L, -1);
-  lua_pop(L, 2);
-  return n;
-}
 
 /* type(x) -> the element type of a buffer, or of the proxy that k:check
    substitutes for it; or nil */

@@ -1,9 +1,9 @@
 /*
- * lze_work.h - the functions that Lua kernels recognise by identity.
+ * lze_builtin.h - the functions that Lua kernels recognise by identity.
  * SPDX-License-Identifier: MIT
  */
-#ifndef LZE_WORK_H
-#define LZE_WORK_H
+#ifndef LZE_BUILTIN_H
+#define LZE_BUILTIN_H
 
 #include "base/lze_base.h"
 
