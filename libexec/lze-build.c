@@ -21,7 +21,7 @@
  * the OpenCL state of other devices, even if OpenCL started no thread.
  */
 #include "device/zocl_driver.h"
-#include "device/zocl_opencl.h"
+#include "opencl/zocl_opencl.h"
 #include "module/zocl_module.h"
 #include "module/zocl_server.h"
 

@@ -80,6 +80,39 @@ describe("scripts/check-layers", function()
     assert.matches("driver/base/c uses a of driver/memory/a", output, 1, true)
   end)
 
+  it("finds a file of the driver's front that names OpenCL", function()
+    local files = {["driver/run/zocl_planted"] = "",
+      ["driver/opencl/zocl_own"] = ""}
+    local function plant(text, file)
+      return check(files, nil, "", ("echo '%s' >>driver/%s.c"):format(text,
+        file or "run/zocl_planted"))
+    end
+    assert.is_true((check(files, nil, "")))
+    for _, text in ipairs {"/* cl_event */", "/* clFinish(queue) */",
+      "/* CL_SUCCESS */", "/* zocl_cl *cl */", "/* waits as OpenCL does */",
+      "/* zocl_opencl_tidy() */", "/* PoCL never ends it */"} do
+      local good, output = plant(text)
+      assert.is_false(good)
+      assert.matches("driver/run/zocl_planted.c names OpenCL in line 2:" ..
+        text, output, 1, true)
+      assert.is_true((plant(text, "opencl/zocl_own")))
+    end
+    for _, text in ipairs {"/* a kernel in OpenCL C */", "/* class, close */",
+      "/* OpenCL.std has it */"} do
+      assert.is_true((plant(text)))
+    end
+  end)
+
+  it("asks for shorter lists of the files that name OpenCL", function()
+    local good, output = check({["driver/run/zocl_stream"] = ""}, nil, "",
+      "echo '/* cl_event */' >>driver/run/zocl_stream.c")
+    assert.is_true(good, output)
+    good, output = check({["driver/run/zocl_stream"] = ""}, nil, "")
+    assert.is_false(good)
+    assert.matches("driver/run/zocl_stream.c no longer names OpenCL", output, 1,
+      true)
+  end)
+
   it("finds a circle of the driver's files", function()
     local good, output = check({["driver/run/a"] = "b", ["driver/run/b"] = "c",
       ["driver/run/c"] = "d", ["driver/run/d"] = "a"}, nil, "")

@@ -100,10 +100,6 @@ const char *zocl_last_error(void);
    call. */
 const char *zocl_last_error_take(void);
 
-/* Returns the Level Zero result for an OpenCL error; `call` names the
-   function. */
-ze_result_t zocl_cl_error(cl_int error, const char *call);
-
 #define ZOCL_NEED_HANDLE(handle) \
   do {                                                                   \
     if ((handle) == NULL)                                                \

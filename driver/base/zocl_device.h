@@ -25,7 +25,7 @@ struct _ze_driver_handle_t {
   cl_platform_id platform;
   cl_context context;
   unsigned pocl;         /* PoCL's major version, which selects workarounds
-                            (zocl_opencl.c); 0: another OpenCL */
+                            (opencl/zocl_opencl.c); 0: another */
   bool query_blocks;     /* querying an event may wait for its command */
   bool no_offsets;       /* a device ignores global offsets of launches */
   bool reuses_queues;     /* a queue must never be released: zocl_stream.c */

@@ -33,8 +33,8 @@ ze_result_t zocl_error(ze_result_t result)
     {ZE_RESULT_ERROR_INVALID_GLOBAL_WIDTH_DIMENSION, "a range is empty"},
     {ZE_RESULT_ERROR_UNSUPPORTED_FEATURE, "not supported"},
     {ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY, "out of memory"},
-    {ZE_RESULT_ERROR_UNINITIALIZED, "OpenCL does not survive fork"},
-    {ZE_RESULT_ERROR_DEVICE_LOST, "OpenCL does not survive fork"},
+    {ZE_RESULT_ERROR_UNINITIALIZED, "the driver does not survive fork"},
+    {ZE_RESULT_ERROR_DEVICE_LOST, "the driver does not survive fork"},
   };
   for (size_t i = 0; i < sizeof known / sizeof *known; i++)
     if (known[i].result == result)
@@ -45,48 +45,6 @@ ze_result_t zocl_error(ze_result_t result)
 const char *zocl_last_error(void)
 {
   return last_error;
-}
-
-ze_result_t zocl_cl_error(cl_int error, const char *call)
-{
-  static const struct {
-    cl_int error;
-    ze_result_t result;
-    const char *name;
-  } known[] = {
-    {CL_OUT_OF_HOST_MEMORY, ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY,
-     "CL_OUT_OF_HOST_MEMORY"},
-    {CL_OUT_OF_RESOURCES, ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY,
-     "CL_OUT_OF_RESOURCES"},
-    {CL_MEM_OBJECT_ALLOCATION_FAILURE, ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY,
-     "CL_MEM_OBJECT_ALLOCATION_FAILURE"},
-    {CL_INVALID_BUFFER_SIZE, ZE_RESULT_ERROR_UNSUPPORTED_SIZE,
-     "CL_INVALID_BUFFER_SIZE"},
-    {CL_INVALID_IMAGE_SIZE, ZE_RESULT_ERROR_UNSUPPORTED_SIZE,
-     "CL_INVALID_IMAGE_SIZE"},
-    {CL_INVALID_WORK_GROUP_SIZE, ZE_RESULT_ERROR_INVALID_GROUP_SIZE_DIMENSION,
-     "CL_INVALID_WORK_GROUP_SIZE"},
-    {CL_INVALID_WORK_ITEM_SIZE, ZE_RESULT_ERROR_INVALID_GROUP_SIZE_DIMENSION,
-     "CL_INVALID_WORK_ITEM_SIZE"},
-    {CL_INVALID_GLOBAL_WORK_SIZE,
-     ZE_RESULT_ERROR_INVALID_GLOBAL_WIDTH_DIMENSION,
-     "CL_INVALID_GLOBAL_WORK_SIZE"},
-    {CL_INVALID_KERNEL_ARGS, ZE_RESULT_ERROR_INVALID_ARGUMENT,
-     "CL_INVALID_KERNEL_ARGS"},
-    {CL_INVALID_ARG_SIZE, ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
-     "CL_INVALID_ARG_SIZE"},
-    {CL_INVALID_KERNEL_NAME, ZE_RESULT_ERROR_INVALID_KERNEL_NAME,
-     "CL_INVALID_KERNEL_NAME"},
-    {CL_MEM_COPY_OVERLAP, ZE_RESULT_ERROR_OVERLAPPING_REGIONS,
-     "CL_MEM_COPY_OVERLAP"},
-    {CL_DEVICE_NOT_AVAILABLE, ZE_RESULT_ERROR_DEVICE_LOST,
-     "CL_DEVICE_NOT_AVAILABLE"},
-  };
-  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-    if (known[i].error == error)
-      return zocl_fail(known[i].result, "%s: %s", call, known[i].name);
-  return zocl_fail(ZE_RESULT_ERROR_UNKNOWN, "%s: OpenCL error %d", call,
-                   (int)error);
 }
 
 const char *zocl_last_error_take(void)

@@ -15,8 +15,8 @@ typedef struct zocl_hook {
   void (*initialise)(void);
 
   /* zocl_image.c.  `image` may be NULL.  The two argument functions check the
-     value and store it at `place` unless that is NULL: a zocl_image *, or a
-     cl_sampler. */
+     value and store it at `place` unless that is NULL: a zocl_image *, or the
+     id of a sampler. */
   void (*image_ref)(zocl_image *image);
   void (*image_unref)(zocl_image *image);
   ze_result_t (*image_argument)(const zocl_kernel *kernel, uint32_t index,

@@ -8,7 +8,7 @@
 #include "base/zocl_base.h"
 
 typedef struct zocl_options {
-  uint64_t root_devices;          /* for each OpenCL device */
+  uint64_t root_devices;          /* for each real device */
   uint64_t sub_devices;           /* of each root device */
   uint64_t memory_bytes;          /* of each root device; UINT64_MAX:
                                      unchanged */

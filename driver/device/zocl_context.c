@@ -1,5 +1,5 @@
 /*
- * zocl_context.c - contexts, which are names for the driver's one cl_context.
+ * zocl_context.c - contexts, which are names: devices share all their memory.
  * SPDX-License-Identifier: MIT
  */
 #include "base/zocl_device.h"

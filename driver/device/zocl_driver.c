@@ -5,7 +5,8 @@
 #include "device/zocl_driver.h"
 #include "base/zocl_hook.h"
 #include "memory/zocl_memory.h"
-#include "device/zocl_opencl.h"
+#include "opencl/zocl_cl.h"
+#include "opencl/zocl_opencl.h"
 
 #include <stdio.h>
 #include <stdlib.h>

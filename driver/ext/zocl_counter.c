@@ -6,7 +6,7 @@
  * an in-order list.  The host neither signals nor resets it.  Each command that
  * signals it gets a new signal, so earlier waits are not affected.
  *
- * Memory holds no counters: waits use the command's OpenCL event.  So programs
+ * Memory holds no counters: waits use the command's own mark.  So programs
  * can neither get the address of a counter nor use their own counters.
  */
 #include "run/zocl_event.h"

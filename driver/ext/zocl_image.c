@@ -8,6 +8,7 @@
  */
 #include "run/zocl_event.h"
 #include "ext/zocl_ext.h"
+#include "opencl/zocl_cl.h"
 
 #include <stdlib.h>
 #include <string.h>

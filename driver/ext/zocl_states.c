@@ -3,9 +3,9 @@
  * SPDX-License-Identifier: MIT
  *
  * Each event of a shared pool has a state in the memory of a file.  Hosts sleep
- * on the state itself.  Commands that wait for an event wait for an OpenCL user
- * event.  A thread, created when first needed, completes it: the thread sleeps
- * on a count of changes, which grows whenever an event of the pool is set.
+ * on the state itself.  Commands that wait for an event wait for a gate.  A
+ * thread, created when first needed, opens it: the thread sleeps on a count of
+ * changes, which grows whenever an event of the pool is set.
  */
 #include "ext/zocl_ext.h"
 

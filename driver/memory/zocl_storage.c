@@ -2,10 +2,10 @@
  * zocl_storage.c - memory for program-scope variables.
  * SPDX-License-Identifier: MIT
  *
- * OpenCL caches compiled code by its content, and the code contains the
- * addresses of variables.  So a module gets the same addresses in every
- * process, if they are free and OpenCL accepts any pointer; otherwise its
- * variables are in shared memory.
+ * Compiled code is cached by its content, and the code contains the addresses
+ * of variables.  So a module gets the same addresses in every process, if they
+ * are free and kernels accept any pointer; otherwise its variables are in
+ * shared memory.
  */
 #include "memory/zocl_storage.h"
 

@@ -11,7 +11,7 @@
  */
 #include "module/zocl_build.h"
 #include "module/zocl_server.h"
-#include "device/zocl_opencl.h"
+#include "opencl/zocl_opencl.h"
 #include "library.h"
 
 #include <stdio.h>

@@ -4,7 +4,8 @@
  */
 #include "module/zocl_kernel.h"
 #include "base/zocl_hook.h"
-#include "device/zocl_opencl.h"
+#include "opencl/zocl_cl.h"
+#include "opencl/zocl_opencl.h"
 #include "module/zocl_build.h"
 
 #include <stdlib.h>

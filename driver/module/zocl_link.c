@@ -4,7 +4,7 @@
  *
  * Imported functions and variables are copied from the modules that export
  * them, and every program-scope variable becomes the constant address of its
- * memory.  Both steps rewrite SPIR-V, so OpenCL does not need to support them:
+ * memory.  Both steps rewrite SPIR-V, so compilers need not support them:
  * the instructions of all parts are sorted into the sections of one module, ids
  * are renumbered, and equal types and constants are merged.
  */
@@ -478,7 +478,7 @@ static part *exporter_of(linker *l, const part *importer, const char *name)
 }
 
 /* Resolves a part's imports.  Variables in CrossWorkgroup memory already have
-   their addresses; imports that no part exports are left to OpenCL. */
+   their addresses; other imports are left to the compiler. */
 static bool part_resolve(linker *l, part *p)
 {
   const spirv_module *m = p->spirv;

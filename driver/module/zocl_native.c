@@ -8,8 +8,8 @@
 #include <string.h>
 
 /* A native binary is this driver's own container: the header, the flags with
-   their NUL, then the SPIR-V with its constants set, or the source.  PoCL's
-   binary would depend on the processor and on the LLVM version. */
+   their NUL, then the SPIR-V with its constants set, or the source.  A
+   compiled binary would depend on the processor and on the compiler. */
 typedef struct container {
   char magic[8];
   uint64_t checksum; /* of everything after it */

@@ -5,7 +5,7 @@
  * Each is stored with all that it points to in one block of memory.
  */
 #include "base/zocl_hook.h"
-#include "device/zocl_opencl.h"
+#include "opencl/zocl_opencl.h"
 #include "run/zocl_feeder.h"
 #include "run/zocl_list.h"
 

@@ -2,9 +2,9 @@
  * zocl_feeder.c - submitting to a stream from another thread.
  * SPDX-License-Identifier: MIT
  *
- * Submitting a command to OpenCL takes the caller about two microseconds; with
- * a GPU's driver, executing a closed list would cost much less.  So a long list
- * is handed to a thread of the stream, created when first needed, that submits
+ * Submitting a command takes the caller about two microseconds; with a GPU's
+ * driver, executing a closed list would cost much less.  So a long list is
+ * handed to a thread of the stream, created when first needed, that submits
  * it.  A caller that must wait anyway submits the commands itself instead of
  * waiting until the thread wakes.
  *

@@ -8,7 +8,8 @@
  * never sleeps, because it may run on an OpenCL thread.  Counts in memory that
  * the host cannot read are first copied to host memory.
  */
-#include "device/zocl_opencl.h"
+#include "opencl/zocl_cl.h"
+#include "opencl/zocl_opencl.h"
 #include "run/zocl_event.h"
 
 #include <stdlib.h>

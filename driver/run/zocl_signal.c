@@ -33,6 +33,7 @@
  */
 #include "run/zocl_signal.h"
 #include "base/zocl_hook.h"
+#include "opencl/zocl_cl.h"
 #include "run/zocl_feeder.h"
 #include "run/zocl_stream.h"
 

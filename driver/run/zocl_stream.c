@@ -9,7 +9,8 @@
  */
 #include "run/zocl_stream.h"
 #include "base/zocl_work.h"
-#include "device/zocl_opencl.h"
+#include "opencl/zocl_cl.h"
+#include "opencl/zocl_opencl.h"
 #include "run/zocl_feeder.h"
 
 #include <stdlib.h>

@@ -8,7 +8,7 @@
  * themselves.  They would call back into the loader that is initialising us,
  * and hang there.
  */
-#include "device/zocl_opencl.h"
+#include "opencl/zocl_opencl.h"
 #include "base/zocl_work.h"
 #include "cache.h"
 
