@@ -5,6 +5,7 @@
 #ifndef ZOCL_DEVICE_H
 #define ZOCL_DEVICE_H
 
+#include "base/backend.h"
 #include "base/zocl_base.h"
 #include "base/zocl_option.h"
 
@@ -21,23 +22,24 @@ typedef struct zocl_usm {
 
 struct _ze_driver_handle_t {
   zocl_handle handle;
+  const backend_table *backend;
   zocl_cl *cl;
   cl_platform_id platform;
   cl_context context;
   unsigned pocl;         /* PoCL's major version, which selects workarounds
                             (opencl/zocl_opencl.c); 0: another */
-  bool query_blocks;     /* querying an event may wait for its command */
+  bool query_blocks;     /* mark_status may wait for the mark's command */
   bool no_offsets;       /* a device ignores global offsets of launches */
-  bool reuses_queues;     /* a queue must never be released: zocl_stream.c */
+  bool reuses_queues;     /* a queue must never be released: zocl_lane.c */
   bool narrow_fills;     /* fill patterns have at most 4 bytes:
                             zocl_transfer.c */
-  const zocl_memory *memory; /* the memory back end of its devices */
+  const zocl_memory *memory; /* of its devices */
   zocl_usm usm;
   unsigned llvm;         /* LLVM version that the platform names, or 0 */
   _Atomic size_t stack;  /* of a PoCL thread; 0: not yet determined */
   char version[256];     /* CL_PLATFORM_VERSION */
   char name[64];         /* CL_PLATFORM_NAME */
-  bool clock_known;      /* guarded by a lock in zocl_stream.c */
+  bool clock_known;      /* guarded by a lock in zocl_lane.c */
   uint64_t clock_offset; /* from OpenCL's profiling clock to zocl_clock */
   zocl_context *default_context;
   _Atomic(cl_sampler) samplers[5][2][2]; /* for zocl_image.c */

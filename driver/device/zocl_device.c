@@ -4,6 +4,7 @@
  */
 #include "base/zocl_work.h"
 #include "memory/zocl_memory.h"
+#include "opencl/zocl_way.h"
 #include "device/zocl_driver.h"
 
 #include <stdio.h>
@@ -171,7 +172,7 @@ bool zocl_device_init(zocl_device *device, zocl_driver *driver, uint32_t index,
                       : device->address_bits != 64 ? "is not a 64-bit device"
                       : !device->takes_il && !spir ? "takes no SPIR-V"
                       : is_without_threads(device) ? LACKS_THREADS
-                      : !driver->memory->fits(driver, id) ? LACKS_MEMORY
+                      : !zocl_way_of(driver)->fits(driver, id) ? LACKS_MEMORY
                                                           : NULL;
   if (is_cuda_by_pocl(device)) {
     driver->reuses_queues = driver->narrow_fills = true;
@@ -447,11 +448,11 @@ ze_result_t zocl_DeviceGetMemoryAccessProperties(
       ZE_MEMORY_ACCESS_CAP_FLAG_CONCURRENT_ATOMIC;
   cl_device_svm_capabilities svm = 0;
   info(device, CL_DEVICE_SVM_CAPABILITIES, &svm, sizeof svm);
-  if (memory == &zocl_memory_svm && !(svm & CL_DEVICE_SVM_ATOMICS))
+  if (memory == &zocl_way_svm.memory && !(svm & CL_DEVICE_SVM_ATOMICS))
     all = ZE_MEMORY_ACCESS_CAP_FLAG_RW | ZE_MEMORY_ACCESS_CAP_FLAG_CONCURRENT;
   for (cl_device_info i = 0; i < 5; i++) {
     *flags[i] = all;
-    if (memory != &zocl_memory_usm) continue;
+    if (memory != &zocl_way_usm.memory) continue;
     /* Both interfaces use the same bits for these flags. */
     cl_device_unified_shared_memory_capabilities_intel has = 0;
     info(device, CL_DEVICE_HOST_MEM_CAPABILITIES_INTEL + i, &has, sizeof has);

@@ -6,7 +6,9 @@
 #include "base/zocl_hook.h"
 #include "memory/zocl_memory.h"
 #include "opencl/zocl_cl.h"
+#include "opencl/zocl_lane.h"
 #include "opencl/zocl_opencl.h"
+#include "opencl/zocl_way.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,6 +58,7 @@ static zocl_driver *driver_new(const zocl_platform *platform)
   cl_device_id ids[64];
   cl_uint count = 0;
   if (driver == NULL) goto memory;
+  driver->backend = &zocl_backend;
   driver->cl = platform->cl;
   driver->platform = platform->id;
   platform->cl->clGetPlatformInfo(platform->id, CL_PLATFORM_VERSION,
@@ -84,7 +87,7 @@ static zocl_driver *driver_new(const zocl_platform *platform)
   driver->default_context = zocl_handle_new(sizeof *driver->default_context);
   if (driver->default_context == NULL) goto memory;
   driver->default_context->driver = driver;
-  zocl_memory_choose(driver, count, ids);
+  zocl_way_choose(driver, count, ids);
   for (cl_uint i = 0; i < count; i++) zocl_hierarchy_add(driver, ids[i]);
   if (driver->root_count == 0 || !zocl_hierarchy_show(driver)) goto fail;
   cl_device_id all[64 + ZOCL_MAX_PARTS];

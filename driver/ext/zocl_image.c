@@ -9,6 +9,7 @@
 #include "run/zocl_event.h"
 #include "ext/zocl_ext.h"
 #include "opencl/zocl_cl.h"
+#include "opencl/zocl_lane.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -624,30 +625,37 @@ typedef struct image_copy {
   size_t to_origin[3], from_origin[3], region[3], row_pitch, slice_pitch;
 } image_copy;
 
+static ze_result_t result_of(cl_int error)
+{
+  return error == CL_SUCCESS ? ZE_RESULT_SUCCESS
+                             : zocl_cl_error(error, "clEnqueue");
+}
+
 /* Copy between an image and memory that the host can access. */
-static cl_int host_enqueue(const zocl_place *place, const image_copy *c)
+static ze_result_t host_enqueue(const backend_place *place,
+                                const image_copy *c)
 {
   zocl_cl *cl = place->device->driver->cl;
+  cl_command_queue queue = zocl_place_queue(place);
   if (c->from == NULL)
-    return cl->clEnqueueWriteImage(place->queue, c->to->mem, CL_FALSE,
-                                   c->to_origin, c->region, c->row_pitch,
-                                   c->slice_pitch, c->memory, place->count,
-                                   place->waits, place->event);
-  return cl->clEnqueueReadImage(place->queue, c->from->mem, CL_FALSE,
-                                c->from_origin, c->region, c->row_pitch,
-                                c->slice_pitch, c->memory, place->count,
-                                place->waits, place->event);
+    return result_of(cl->clEnqueueWriteImage(
+        queue, c->to->mem, CL_FALSE, c->to_origin, c->region, c->row_pitch,
+        c->slice_pitch, c->memory, ZOCL_PLACE_EVENTS(place)));
+  return result_of(cl->clEnqueueReadImage(
+      queue, c->from->mem, CL_FALSE, c->from_origin, c->region, c->row_pitch,
+      c->slice_pitch, c->memory, ZOCL_PLACE_EVENTS(place)));
 }
 
 /* Copy between an image and device memory, which OpenCL does not accept as host
    memory: through a staging buffer, in which rows are contiguous. */
-static cl_int staged_enqueue(const zocl_place *place, const image_copy *c)
+static ze_result_t staged_enqueue(const backend_place *place,
+                                  const image_copy *c)
 {
   const zocl_image *image = c->to != NULL ? c->to : c->from;
   size_t row = c->region[0] * image->pixel_bytes;
   size_t slice = row * c->region[1];
   void *staging = malloc(slice * c->region[2]);
-  if (staging == NULL) return CL_OUT_OF_HOST_MEMORY;
+  if (staging == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
   image_copy packed = *c;
   packed.memory = staging;
   packed.row_pitch = packed.slice_pitch = 0;
@@ -666,36 +674,36 @@ static cl_int staged_enqueue(const zocl_place *place, const image_copy *c)
   rows.to_slice = (uint32_t)(reads ? slice_pitch : slice);
   rows.from_pitch = (uint32_t)(reads ? row : row_pitch);
   rows.from_slice = (uint32_t)(reads ? slice : slice_pitch);
-  cl_event last = NULL;
-  zocl_place first = *place, second = *place;
-  first.event = NULL;
-  second.count = 0;
+  backend_mark *last = NULL;
+  backend_place first = *place, second = *place;
+  first.mark = NULL;
+  second.wait_count = 0;
   second.waits = NULL;
-  second.event = &last;
-  cl_int error = reads ? host_enqueue(&first, &packed)
-                       : zocl_transfer_copy_region(&first, &rows, sizeof rows);
-  if (error != CL_SUCCESS) {
+  second.mark = &last;
+  ze_result_t error = reads ? host_enqueue(&first, &packed)
+                       : zocl_copy_region_enqueue(&first, &rows);
+  if (error != ZE_RESULT_SUCCESS) {
     free(staging);
     return error;
   }
-  error = reads ? zocl_transfer_copy_region(&second, &rows, sizeof rows)
+  error = reads ? zocl_copy_region_enqueue(&second, &rows)
                 : host_enqueue(&second, &packed);
   /* If only the first copy was submitted, it still uses the buffer. */
-  if (error == CL_SUCCESS) zocl_place_free(place, last, staging);
+  if (error == ZE_RESULT_SUCCESS) zocl_place_free(place, last, staging);
   return error;
 }
 
-static cl_int copy_enqueue(const zocl_place *place, const void *args,
-                           size_t args_size)
+static ze_result_t copy_enqueue(const backend_place *place, const void *args,
+                                size_t args_size)
 {
   const image_copy *c = args;
   (void)args_size;
   const zocl_driver *driver = place->device->driver;
   ze_memory_type_t type;
   if (c->memory == NULL)
-    return driver->cl->clEnqueueCopyImage(
-        place->queue, c->from->mem, c->to->mem, c->from_origin, c->to_origin,
-        c->region, place->count, place->waits, place->event);
+    return result_of(driver->cl->clEnqueueCopyImage(
+        zocl_place_queue(place), c->from->mem, c->to->mem, c->from_origin,
+        c->to_origin, c->region, ZOCL_PLACE_EVENTS(place)));
   if (!driver->memory->any_pointer && zocl_memory_find(c->memory, &type) &&
       type == ZE_MEMORY_TYPE_DEVICE)
     return staged_enqueue(place, c);

@@ -2,11 +2,9 @@
  * zocl_memory.c - unified shared memory: allocations and their owners.
  * SPDX-License-Identifier: MIT
  *
- * The back ends obtain memory and pass it to kernels and queues:
- * zocl_memory_host.c if OpenCL accepts any host pointer, else
- * zocl_memory_usm.c.  With the former, each allocation has whole pages, so that
- * they can be replaced by pages of a file when other processes need them: see
- * zocl_memory_share.
+ * The back end obtains memory.  If its kernels accept any pointer, each
+ * allocation has whole pages, so that they can be replaced by pages of a file
+ * when other processes need them: see zocl_memory_share.
  */
 #include "memory/zocl_memory.h"
 #include "base/zocl_hook.h"
@@ -95,31 +93,8 @@ uint64_t zocl_memory_generation(void)
 }
 
 /* ------------------------------------------------------------------------
- * Memory back ends.
+ * Blocks.
  */
-
-/* The best back end first; zocl_option.memory is 1 + an index here. */
-static const zocl_memory *const ways[] = {&zocl_memory_host, &zocl_memory_usm,
-                                          &zocl_memory_svm};
-enum { WAYS = sizeof ways / sizeof *ways };
-
-void zocl_memory_choose(zocl_driver *driver, cl_uint count,
-                        const cl_device_id *ids)
-{
-  const zocl_memory *forced =
-      zocl_option.memory > 0 ? ways[zocl_option.memory - 1] : NULL;
-  const zocl_memory *chosen = forced;
-  zocl_usm_find(&driver->usm, driver->cl, driver->platform);
-  for (int w = 0; w < WAYS && forced == NULL; w++) {
-    cl_uint fits = 0;
-    for (cl_uint i = 0; i < count; i++)
-      fits += ways[w]->fits(driver, ids[i]);
-    if (fits == count || (fits > 0 && chosen == NULL))
-      chosen = ways[w];
-    if (fits == count) break;
-  }
-  driver->memory = chosen != NULL ? chosen : ways[0];
-}
 
 /* All blocks of some types, collected by twalk_r. */
 typedef struct collection {
@@ -245,7 +220,7 @@ bool zocl_memory_has_files(const zocl_driver *driver)
 {
   if (!driver->memory->any_pointer)
     zocl_fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
-              "memory of this OpenCL cannot be that of a file");
+              "memory of %s cannot be that of a file", driver->backend->name);
   return driver->memory->any_pointer;
 }
 

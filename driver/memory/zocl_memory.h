@@ -8,50 +8,17 @@
 #include "base/zocl_device.h"
 #include "memory/zocl_place.h"
 
-/* Memory as a back end returned it; an allocation may be a part of it. */
-typedef struct zocl_block {
-  zocl_driver *driver;
-  zocl_device *device;   /* NULL for host memory */
-  ze_memory_type_t type;
-  void *at;
-  size_t size;
-} zocl_block;
+/* ------------------------------------------------------------------------
+ * zocl_memory_host.c: memory of this process, for back ends whose kernels
+ * accept any host pointer.
+ */
 
-/* A memory back end: all parts of the driver that depend on how memory is
-   obtained.  Kernels, queues and programs use the same pointers for it. */
-struct zocl_memory {
-  /* Kernels accept any host pointer, and our own functions copy and fill
-     memory: then `reach`, `copy` and `fill` are NULL. */
-  bool any_pointer;
-  bool (*fits)(const zocl_driver *driver, cl_device_id id);
-  /* Allocates `size` bytes for block->device, of block->type, and stores in the
-     block what `free` needs; returns NULL on failure. */
-  void *(*allocate)(zocl_block *block, size_t size, size_t alignment);
-  void (*free)(const zocl_block *block);
-  cl_int (*argument)(const zocl_driver *driver, cl_kernel kernel,
-                     cl_uint index, const void *pointer);
-  /* Called before a launch: makes memory accessible that the kernel may use
-     without an argument pointing to it, namely memory of these types and the
-     module's variables. */
-  cl_int (*reach)(const zocl_driver *driver, cl_kernel kernel,
-                  ze_kernel_indirect_access_flags_t indirect,
-                  void *const *variables, size_t variable_count);
-  /* The size is not 0; the memory is aligned to the pattern. */
-  cl_int (*copy)(const zocl_place *place, void *to, const void *from,
-                 size_t size);
-  cl_int (*fill)(const zocl_place *place, void *to, const void *pattern,
-                 size_t pattern_size, size_t size);
-};
+void *zocl_host_allocate(zocl_block *block, size_t size, size_t alignment);
+void zocl_host_free(const zocl_block *block);
 
-extern const zocl_memory zocl_memory_host, zocl_memory_usm, zocl_memory_svm;
-
-/* Finds the extension's functions.  Returns false if one is missing. */
-bool zocl_usm_find(zocl_usm *usm, zocl_cl *cl, cl_platform_id platform);
-
-/* Chooses the driver's memory back end: the first that suits all devices, else
-   the first that suits one. */
-void zocl_memory_choose(zocl_driver *driver, cl_uint count,
-                        const cl_device_id *ids);
+/* ------------------------------------------------------------------------
+ * zocl_memory.c: allocations and their owners.
+ */
 
 /* The origin of memory, which determines how it is released. */
 typedef enum zocl_origin {

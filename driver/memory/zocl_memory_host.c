@@ -1,5 +1,5 @@
 /*
- * zocl_memory_host.c - memory for an OpenCL that accepts any host pointer.
+ * zocl_memory_host.c - memory of this process.
  * SPDX-License-Identifier: MIT
  *
  * All memory is memory of this process: host, device and shared allocations
@@ -7,22 +7,11 @@
  */
 #include "base/zocl_file.h"
 #include "memory/zocl_kept.h"
+#include "memory/zocl_place.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-
-/* PoCL's CPU devices accept any pointer, but report it only since version 4. */
-static bool host_fits(const zocl_driver *driver, cl_device_id id)
-{
-  cl_device_svm_capabilities svm = 0;
-  cl_device_type type = 0;
-  driver->cl->clGetDeviceInfo(id, CL_DEVICE_SVM_CAPABILITIES, sizeof svm, &svm,
-                              NULL);
-  driver->cl->clGetDeviceInfo(id, CL_DEVICE_TYPE, sizeof type, &type, NULL);
-  return (svm & CL_DEVICE_SVM_FINE_GRAIN_SYSTEM) ||
-         (driver->pocl && (type & CL_DEVICE_TYPE_CPU));
-}
 
 /* ------------------------------------------------------------------------
  * Allocation.
@@ -67,7 +56,7 @@ static void *map_aligned(size_t size, size_t alignment)
   return begin;
 }
 
-static void *host_allocate(zocl_block *block, size_t size, size_t alignment)
+void *zocl_host_allocate(zocl_block *block, size_t size, size_t alignment)
 {
   /* Host memory has no owner: any request may reuse it. */
   *block = (zocl_block){.size = zocl_file_pages(size)};
@@ -79,26 +68,13 @@ static void *host_allocate(zocl_block *block, size_t size, size_t alignment)
   return block->at;
 }
 
-static void host_free(const zocl_block *block)
+void zocl_host_free(const zocl_block *block)
 {
   if (block->size < MAPPED_BYTES)
     free(block->at);
   else
     zocl_kept_give(&kept, block);
 }
-
-static cl_int host_argument(const zocl_driver *driver, cl_kernel kernel,
-                            cl_uint index, const void *pointer)
-{
-  return driver->cl->clSetKernelArgSVMPointer(kernel, index, pointer);
-}
-
-const zocl_memory zocl_memory_host = {
-  .any_pointer = true,
-  .fits = host_fits,
-  .allocate = host_allocate,
-  .free = host_free,
-  .argument = host_argument};
 
 /* ------------------------------------------------------------------------
  * Functions that streams run.

@@ -11,6 +11,7 @@
  */
 #include "module/zocl_build.h"
 #include "module/zocl_server.h"
+#include "base/zocl_exit.h"
 #include "opencl/zocl_opencl.h"
 #include "library.h"
 
@@ -135,7 +136,7 @@ bool zocl_build_here(zocl_module *module, tool_text *log)
      that the driver sets for PoCL 7. */
   if (device->driver->pocl >= 7)
     tool_text_add(&options, " -DZOCL_POCL_SETTINGS=2");
-  zocl_opencl_compiles();
+  zocl_exit_early();
   cl_int error = options.text == NULL
                      ? CL_OUT_OF_HOST_MEMORY
                      : cl->clBuildProgram(module->program, 1, &device->id,

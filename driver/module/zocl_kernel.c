@@ -3,9 +3,12 @@
  * SPDX-License-Identifier: MIT
  */
 #include "module/zocl_kernel.h"
+#include "base/zocl_exit.h"
 #include "base/zocl_hook.h"
 #include "opencl/zocl_cl.h"
+#include "opencl/zocl_lane.h"
 #include "opencl/zocl_opencl.h"
+#include "opencl/zocl_way.h"
 #include "module/zocl_build.h"
 
 #include <stdlib.h>
@@ -745,7 +748,7 @@ static cl_int arguments_set(zocl_kernel *kernel, const unsigned char *values)
     if (arg->cls == SPIRV_ARG_POINTER) {
       void *pointer;
       memcpy(&pointer, value, sizeof pointer);
-      error = driver->memory->argument(driver, kernel->id, i, pointer);
+      error = zocl_way_of(driver)->argument(driver, kernel->id, i, pointer);
     } else if (arg->cls == SPIRV_ARG_LOCAL) {
       local_size size;
       memcpy(&size, value, sizeof size);
@@ -777,8 +780,8 @@ static cl_int arguments_set(zocl_kernel *kernel, const unsigned char *values)
 static cl_int memory_reach(zocl_kernel *kernel)
 {
   const zocl_module *module = kernel->module;
-  const zocl_memory *memory = module->device->driver->memory;
-  if (memory->reach == NULL) return CL_SUCCESS;
+  const zocl_way *way = zocl_way_of(module->device->driver);
+  if (way->reach == NULL) return CL_SUCCESS;
   uint64_t now = zocl_memory_generation();
   bool nothing = kernel->indirect == 0 && module->storage == NULL &&
                  module->held_count == 0;
@@ -788,8 +791,8 @@ static cl_int memory_reach(zocl_kernel *kernel)
   void **variables = malloc((count + 1) * sizeof *variables);
   if (variables == NULL) return CL_OUT_OF_HOST_MEMORY;
   zocl_global_blocks(module, variables);
-  cl_int error = memory->reach(module->device->driver, kernel->id,
-                               kernel->indirect, variables, count);
+  cl_int error = way->reach(module->device->driver, kernel->id,
+                            kernel->indirect, variables, count);
   free(variables);
   if (error == CL_SUCCESS) kernel->reached = now;
   return error;
@@ -848,8 +851,7 @@ static void shape_remember(zocl_kernel *kernel, const zocl_shape *shape)
 }
 
 ze_result_t zocl_kernel_enqueue(const zocl_launch *launch,
-                                cl_command_queue queue, cl_uint wait_count,
-                                const cl_event *waits, cl_event *event)
+                                const backend_place *place)
 {
   zocl_kernel *kernel = launch->kernel;
   const zocl_driver *driver = kernel->module->device->driver;
@@ -868,7 +870,7 @@ ze_result_t zocl_kernel_enqueue(const zocl_launch *launch,
       result = ZE_RESULT_ERROR_MODULE_BUILD_FAILURE;
       goto done;
     }
-    zocl_opencl_compiles();
+    zocl_exit_early();
   }
   if (!kernel->primed || kernel->image_count > 0 ||
       memcmp(kernel->current, launch->values, kernel->values_size) != 0) {
@@ -878,7 +880,7 @@ ze_result_t zocl_kernel_enqueue(const zocl_launch *launch,
       goto done;
     }
   }
-  cl_event first = NULL;
+  cl_event first = NULL, *event = (cl_event *)place->mark;
   if (!known && event == NULL) event = &first;
   cl_int error = memory_reach(kernel);
   if (error != CL_SUCCESS) {
@@ -886,8 +888,9 @@ ze_result_t zocl_kernel_enqueue(const zocl_launch *launch,
     goto done;
   }
   error = driver->cl->clEnqueueNDRangeKernel(
-      queue, kernel->id, dims, offset ? launch->offset : NULL, global, local,
-      wait_count, wait_count > 0 ? waits : NULL, event);
+      zocl_place_queue(place), kernel->id, dims,
+      offset ? launch->offset : NULL, global, local, place->wait_count,
+      (const cl_event *)place->waits, event);
   if (error != CL_SUCCESS)
     result = zocl_cl_error(error, "clEnqueueNDRangeKernel");
   else if (!known) {

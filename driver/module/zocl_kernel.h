@@ -117,11 +117,9 @@ ze_result_t zocl_KernelPrepareStart(zocl_kernel *kernel, uint32_t count,
    zocl_last_error. */
 bool zocl_kernel_try(zocl_kernel *kernel);
 
-/* Enqueues a captured launch, after `waits`; stores its event in `event` unless
-   that is NULL. */
+/* Enqueues a captured launch. */
 ze_result_t zocl_kernel_enqueue(const zocl_launch *launch,
-                                cl_command_queue queue, cl_uint wait_count,
-                                const cl_event *waits, cl_event *event);
+                                const backend_place *place);
 
 /* ------------------------------------------------------------------------
  * Images and samplers, as far as a launch needs them; ext/zocl_image.c makes

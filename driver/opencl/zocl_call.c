@@ -9,7 +9,8 @@
  * OpenCL may run callbacks in a thread that holds locks, and they must not
  * wait.
  */
-#include "memory/zocl_place.h"
+#include "opencl/zocl_cl.h"
+#include "opencl/zocl_lane.h"
 
 #include <stdalign.h>
 #include <stdlib.h>
@@ -97,15 +98,15 @@ static void CL_CALLBACK call_ready(cl_event event, cl_int status, void *data)
   if (here) call_run(c);
 }
 
-cl_int zocl_call_enqueue(const zocl_place *place, zocl_host_function function,
-                         const void *args, size_t size)
+static cl_int call_enqueue(const backend_place *place,
+                           zocl_host_function function, const void *args,
+                           size_t size)
 {
   zocl_cl *cl = place->device->driver->cl;
+  cl_command_queue queue = zocl_place_queue(place);
   if (place->device->native)
-    return cl->clEnqueueNativeKernel(place->queue, function, (void *)args, size,
-                                     0, NULL, NULL, place->count,
-                                     place->count > 0 ? place->waits : NULL,
-                                     place->event);
+    return cl->clEnqueueNativeKernel(queue, function, (void *)args, size, 0,
+                                     NULL, NULL, ZOCL_PLACE_EVENTS(place));
   call *c = malloc(sizeof *c + size);
   if (c == NULL) return CL_OUT_OF_HOST_MEMORY;
   *c = (call){.cl = cl, .function = function};
@@ -118,15 +119,15 @@ cl_int zocl_call_enqueue(const zocl_place *place, zocl_host_function function,
     free(c);
     return error;
   }
-  error = zocl_place_wait(place, &ready);
+  error = zocl_lane_wait(place, &ready);
   if (error == CL_SUCCESS) {
-    error = cl->clEnqueueBarrierWithWaitList(place->queue, 1, &c->user_event,
-                                             place->event);
+    error = cl->clEnqueueBarrierWithWaitList(queue, 1, &c->user_event,
+                                             (cl_event *)place->mark);
     /* The callback may run immediately, and then `ready` no longer exists. */
     if (error == CL_SUCCESS)
       error = cl->clSetEventCallback(ready, CL_COMPLETE, call_ready, c);
     if (error == CL_SUCCESS) {
-      cl->clFlush(place->queue);
+      cl->clFlush(queue);
       return CL_SUCCESS;
     }
     cl->clReleaseEvent(ready);
@@ -135,4 +136,12 @@ cl_int zocl_call_enqueue(const zocl_place *place, zocl_host_function function,
   cl->clReleaseEvent(c->user_event);
   free(c);
   return error;
+}
+
+ze_result_t zocl_call(const backend_place *place, zocl_host_function function,
+                      const void *args, size_t size)
+{
+  cl_int error = call_enqueue(place, function, args, size);
+  return error == CL_SUCCESS ? ZE_RESULT_SUCCESS
+                             : zocl_cl_error(error, "clEnqueue");
 }

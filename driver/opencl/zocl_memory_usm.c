@@ -2,12 +2,14 @@
  * zocl_memory_usm.c - memory for an OpenCL that accepts only its own memory.
  * SPDX-License-Identifier: MIT
  *
- * Two back ends: Intel's extension for unified shared memory, which
+ * Two ways: Intel's extension for unified shared memory, which
  * distinguishes host, device and shared memory; and OpenCL's fine-grained
  * shared virtual memory, which is always shared.  Copies and fills are OpenCL
  * commands.
  */
 #include "memory/zocl_kept.h"
+#include "opencl/zocl_lane.h"
+#include "opencl/zocl_way.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -149,26 +151,25 @@ static cl_int usm_reach(const zocl_driver *driver, cl_kernel kernel,
   return error;
 }
 
-static cl_int usm_copy(const zocl_place *place, void *to, const void *from,
-                       size_t size)
+static cl_int usm_copy(const backend_place *place, void *to,
+                       const void *from, size_t size)
 {
-  return place->device->driver->usm.copy(place->queue, CL_FALSE, to, from, size,
-                                         place->count, place->waits,
-                                         place->event);
+  return place->device->driver->usm.copy(
+      zocl_place_queue(place), CL_FALSE, to, from, size,
+      ZOCL_PLACE_EVENTS(place));
 }
 
-static cl_int usm_fill(const zocl_place *place, void *to, const void *pattern,
-                       size_t pattern_size, size_t size)
+static cl_int usm_fill(const backend_place *place, void *to,
+                       const void *pattern, size_t pattern_size, size_t size)
 {
-  return place->device->driver->usm.fill(place->queue, to, pattern,
-                                         pattern_size, size, place->count,
-                                         place->waits, place->event);
+  return place->device->driver->usm.fill(
+      zocl_place_queue(place), to, pattern, pattern_size, size,
+      ZOCL_PLACE_EVENTS(place));
 }
 
-const zocl_memory zocl_memory_usm = {
+const zocl_way zocl_way_usm = {
+  .memory = {.allocate = usm_allocate, .free = usm_free},
   .fits = usm_fits,
-  .allocate = usm_allocate,
-  .free = usm_free,
   .argument = usm_argument,
   .reach = usm_reach,
   .copy = usm_copy,
@@ -241,26 +242,25 @@ static cl_int svm_reach(const zocl_driver *driver, cl_kernel kernel,
   return error;
 }
 
-static cl_int svm_copy(const zocl_place *place, void *to, const void *from,
-                       size_t size)
+static cl_int svm_copy(const backend_place *place, void *to,
+                       const void *from, size_t size)
 {
   return place->device->driver->cl->clEnqueueSVMMemcpy(
-      place->queue, CL_FALSE, to, from, size, place->count, place->waits,
-      place->event);
+      zocl_place_queue(place), CL_FALSE, to, from, size,
+      ZOCL_PLACE_EVENTS(place));
 }
 
-static cl_int svm_fill(const zocl_place *place, void *to, const void *pattern,
-                       size_t pattern_size, size_t size)
+static cl_int svm_fill(const backend_place *place, void *to,
+                       const void *pattern, size_t pattern_size, size_t size)
 {
   return place->device->driver->cl->clEnqueueSVMMemFill(
-      place->queue, to, pattern, pattern_size, size, place->count,
-      place->waits, place->event);
+      zocl_place_queue(place), to, pattern, pattern_size, size,
+      ZOCL_PLACE_EVENTS(place));
 }
 
-const zocl_memory zocl_memory_svm = {
+const zocl_way zocl_way_svm = {
+  .memory = {.allocate = svm_allocate, .free = svm_free},
   .fits = svm_fits,
-  .allocate = svm_allocate,
-  .free = svm_free,
   .argument = svm_argument,
   .reach = svm_reach,
   .copy = svm_copy,

@@ -9,7 +9,7 @@
  * and hang there.
  */
 #include "opencl/zocl_opencl.h"
-#include "base/zocl_work.h"
+#include "base/zocl_exit.h"
 #include "cache.h"
 
 #include <dirent.h>
@@ -41,13 +41,7 @@ enum {
   NEEDED_FILES = 16,
   /* If the limit of open files is huge, only the top of this many descriptors
      are examined, which is plenty to find free ones. */
-  DESCRIPTORS_SEEN = 1 << 16,
-  /* The time in seconds that exit waits for work in flight.  A compilation
-     takes well under one second. */
-  EXIT_SECONDS = 3,
-  /* The further time that exit waits for a compilation that has begun:
-     compilations are slow on a busy machine. */
-  COMPILE_SECONDS = 10
+  DESCRIPTORS_SEEN = 1 << 16
 };
 
 /* ------------------------------------------------------------------------
@@ -425,8 +419,11 @@ static size_t library_platforms(const char *name, const char *chosen,
   return n;
 }
 
+static bool compiles_now(void);
+
 size_t zocl_opencl_platforms(zocl_platform *platforms, size_t cap)
 {
+  zocl_exit_watch(compiles_now);
   char *libraries[MAX_LIBRARIES];
   size_t count = libraries_list(libraries), n = 0;
   const char *chosen = secure_getenv("LZE_OPENCL");
@@ -504,52 +501,4 @@ static bool compiles_now(void)
   bool compiling = first_look();
   pthread_mutex_unlock(&first.lock);
   return compiling;
-}
-
-/* Waits for work in flight for EXIT_SECONDS, unless an earlier wait timed out;
-   then waits up to COMPILE_SECONDS until no compilation is running. */
-static void drain(void)
-{
-  static atomic_bool in_vain;
-  if (zocl_forked()) return;
-  if (!atomic_load(&in_vain) &&
-      zocl_work_wait(NULL, (uint64_t)EXIT_SECONDS * 1000000000u, false) ==
-          ZE_RESULT_NOT_READY)
-    atomic_store(&in_vain, true);
-  for (int ms = 0; ms < 1000 * COMPILE_SECONDS && compiles_now(); ms += 5)
-    usleep(5000);
-}
-
-static void drain_main_thread(void *unused)
-{
-  (void)unused;
-  drain();
-}
-
-/* LLVM registers destructors while it compiles, in a build and again in a first
-   launch, which a PoCL thread runs at an unknown time; and exit handlers run in
-   reverse order.  So our handler that waits for that thread must run before all
-   others. exit() begins with the thread-local destructors of the thread that
-   calls it, nearly always the main thread; C++ libraries register these
-   destructors with this function of the C library. */
-extern int __cxa_thread_atexit_impl(void (*)(void *), void *, void *)
-    __attribute__((weak));
-extern void *__dso_handle;
-
-void zocl_opencl_compiles(void)
-{
-  static atomic_flag once = ATOMIC_FLAG_INIT;
-  if (&__cxa_thread_atexit_impl != NULL && getpid() == gettid() &&
-      !atomic_flag_test_and_set(&once))
-    __cxa_thread_atexit_impl(drain_main_thread, NULL, &__dso_handle);
-}
-
-/* Handles an exit from another thread: this handler runs before all handlers
-   registered so far. */
-void zocl_opencl_compiled(void)
-{
-  static atomic_bool once;
-  if (!atomic_load_explicit(&once, memory_order_relaxed) &&
-      !atomic_exchange(&once, true))
-    atexit(drain);
 }

@@ -27,12 +27,6 @@ bool zocl_opencl_may_compile(const zocl_driver *driver);
    cache: files older than an hour, since a compilation takes seconds. */
 void zocl_opencl_tidy(void);
 
-/* The thread that starts a compilation must call the first function before it,
-   and the second when a compilation has ended.  Then exit waits for streams
-   before the destructors of the compiler's libraries run. */
-void zocl_opencl_compiles(void);
-void zocl_opencl_compiled(void);
-
 /* Reports that the launch of this event compiles its kernel before it runs. */
 void zocl_opencl_compiling(const zocl_driver *driver, cl_event event);
 

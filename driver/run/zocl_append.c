@@ -57,8 +57,8 @@ ze_result_t zocl_launch_describe(const zocl_list *list, zocl_kernel *kernel,
   return zocl_launch_check(list, kernel, launch->values);
 }
 
-/* zeKernelSuggestMaxCooperativeGroupCount returns 1, because OpenCL promises
-   nothing about groups that wait for each other. */
+/* zeKernelSuggestMaxCooperativeGroupCount returns 1, because nothing is
+   promised about groups that wait for each other. */
 ze_result_t zocl_launch_cooperative(const ze_group_count_t *groups)
 {
   if (groups->groupCountX > 1 || groups->groupCountY > 1 ||
@@ -296,7 +296,7 @@ ze_result_t zocl_CommandListAppendMemoryFill(
   if (!zocl_memory_reachable(list->device, to))
     return ZE_RESULT_ERROR_INVALID_ARGUMENT;
   _Alignas(zocl_fill) unsigned char few[sizeof(zocl_fill) +
-                                        ZOCL_OPENCL_PATTERN];
+                                        ZOCL_COPY_PATTERN];
   const size_t bytes = sizeof(zocl_fill) + pattern_size;
   zocl_fill *fill = bytes <= sizeof few ? (void *)few : malloc(bytes);
   if (fill == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);

@@ -4,8 +4,8 @@
  *
  * Each is stored with all that it points to in one block of memory.
  */
+#include "base/zocl_exit.h"
 #include "base/zocl_hook.h"
-#include "opencl/zocl_opencl.h"
 #include "run/zocl_feeder.h"
 #include "run/zocl_list.h"
 
@@ -190,7 +190,7 @@ static ze_result_t commands_submit(const zocl_commands *commands,
   for (const zocl_recorded *r = commands->first; r != NULL; r = r->next) {
     zocl_command command = r->command;
     if (r->next == NULL && command.signal == NULL) {
-      /* This saves one OpenCL command. */
+      /* This saves one command. */
       command.signal = behind;
       behind = NULL;
     }
@@ -291,7 +291,7 @@ static bool execute_later(zocl_stream *stream, uint32_t count,
   execution *made = execution_new(stream, count, all, fence);
   if (made == NULL) return false;
   /* Register, in this thread, the handler that drains streams at exit. */
-  zocl_opencl_compiles();
+  zocl_exit_early();
   if (fence != NULL) zocl_signal_promise(fence, stream);
   if (zocl_feeder_give(zocl_stream_feeder(stream), &made->job)) return true;
   execution_free(&made->job);

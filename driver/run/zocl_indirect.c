@@ -2,14 +2,13 @@
  * zocl_indirect.c - launches whose group counts are read when they begin.
  * SPDX-License-Identifier: MIT
  *
- * OpenCL cannot do this.  So the stream calls one of our functions, which reads
- * the counts and puts the kernels into a second queue; then the stream waits
- * for a user event that we complete when the last kernel is done.  The function
- * never sleeps, because it may run on an OpenCL thread.  Counts in memory that
- * the host cannot read are first copied to host memory.
+ * The stream calls one of our functions, which reads the counts and puts the
+ * kernels into a second stream of the back end; then the stream waits for a
+ * gate that we open when the last kernel is done.  The function never sleeps,
+ * because it may run on a thread of the back end.  Counts in memory that the
+ * host cannot read are first copied to host memory.
  */
-#include "opencl/zocl_cl.h"
-#include "opencl/zocl_opencl.h"
+#include "base/zocl_exit.h"
 #include "run/zocl_event.h"
 
 #include <stdlib.h>
@@ -30,13 +29,14 @@ typedef struct indirect_args {
 
 /* An indirect command that has been submitted. */
 typedef struct pending_launches {
-  zocl_driver *driver;
-  cl_command_queue side; /* the kernels run here; it records timestamps */
-  cl_event user_event;   /* the stream waits for it */
-  zocl_stream *stream;   /* the stream of the command */
+  const zocl_device *device;
+  const backend_table *backend;
+  backend_stream *side;  /* the kernels run here; it records timestamps */
+  backend_mark *gate;    /* the stream waits for it */
+  zocl_stream *stream;   /* the stream of the command, and owner of `side` */
   uint64_t number;
   zocl_signal *signal;   /* or NULL */
-  cl_event first;        /* of the first kernel that was launched, or NULL */
+  backend_mark *first;   /* of the first kernel that was launched, or NULL */
   indirect_args *what;
   uint32_t count;        /* copies of device memory, if the host cannot read
                             it */
@@ -49,10 +49,9 @@ typedef struct pending_launches {
 
 static void pending_free(pending_launches *p)
 {
-  zocl_cl *cl = p->driver->cl;
-  if (p->first != NULL) cl->clReleaseEvent(p->first);
-  if (p->side != NULL) cl->clReleaseCommandQueue(p->side);
-  if (p->user_event != NULL) cl->clReleaseEvent(p->user_event);
+  const zocl_driver *driver = p->device->driver;
+  if (p->first != NULL) p->backend->mark_release(driver, p->first);
+  if (p->gate != NULL) p->backend->mark_release(driver, p->gate);
   zocl_signal_unref(p->signal);
   if (p->stream != NULL) zocl_stream_unref(p->stream);
   for (uint32_t i = 0; i < p->image_count; i++)
@@ -64,46 +63,43 @@ static void pending_free(pending_launches *p)
 }
 
 /* End a command that is done or has failed.  The signal comes first, so that
-   commands which wait for the user event find it set. */
-static void pending_end(pending_launches *p, bool ok, cl_event last)
+   commands which wait for the gate find it set. */
+static void pending_end(pending_launches *p, bool ok, backend_mark *last)
 {
-  zocl_cl *cl = p->driver->cl;
-  uint64_t now = zocl_clock();
-  cl_ulong start = now - p->driver->clock_offset, end = start;
+  const zocl_driver *driver = p->device->driver;
+  uint64_t start = zocl_clock(), end = start, other;
   if (ok && last != NULL) {
-    cl->clGetEventProfilingInfo(p->first, CL_PROFILING_COMMAND_START,
-                                sizeof start, &start, NULL);
-    cl->clGetEventProfilingInfo(last, CL_PROFILING_COMMAND_END, sizeof end,
-                                &end, NULL);
+    p->backend->mark_times(driver, p->first, &start, &other);
+    p->backend->mark_times(driver, last, &other, &end);
   }
-  if (!ok) zocl_stream_fail(p->stream, p->number, CL_INVALID_OPERATION);
-  ok = zocl_stream_status(p->stream, p->number) == CL_COMPLETE;
+  if (!ok) zocl_stream_fail(p->stream, p->number, BACKEND_FAILED);
+  ok = zocl_stream_status(p->stream, p->number) == BACKEND_DONE;
   if (p->signal != NULL && ok)
-    zocl_signal_set(p->signal, start + p->driver->clock_offset,
-                    end + p->driver->clock_offset);
+    zocl_signal_set(p->signal, start, end);
   else if (p->signal != NULL)
     zocl_signal_fail(p->signal);
-  cl->clSetUserEventStatus(p->user_event, CL_COMPLETE);
+  p->backend->gate_open(driver, p->gate);
   pending_free(p);
 }
 
-static void CL_CALLBACK launches_done(cl_event last, cl_int status, void *data)
+static void launches_done(backend_mark *last, int status, void *data)
 {
   pending_launches *p = data;
-  zocl_cl *cl = p->driver->cl;
-  pending_end(p, status == CL_COMPLETE && !p->failed, last);
-  cl->clReleaseEvent(last);
+  const zocl_driver *driver = p->device->driver;
+  pending_end(p, status == BACKEND_DONE && !p->failed, last);
+  driver->backend->mark_release(driver, last);
 }
 
 /* Read the counts and launch the kernels.  Runs in the stream. */
 static void launches_run(void *args)
 {
   pending_launches *p = *(pending_launches **)args;
-  zocl_cl *cl = p->driver->cl;
+  const zocl_driver *driver = p->device->driver;
+  const backend_table *backend = p->backend;
   const indirect_args *w = p->what;
   uint32_t n = w->count_at != NULL && *w->count_at < w->count ? *w->count_at
                                                               : w->count;
-  cl_event last = NULL;
+  backend_mark *last = NULL;
   bool ok = true;
   for (uint32_t i = 0; i < n && ok; i++) {
     if (zocl_are_none(&w->groups[i])) continue;
@@ -112,32 +108,31 @@ static void launches_run(void *args)
     launch.global[0] = launch.local[0] * w->groups[i].groupCountX;
     launch.global[1] = launch.local[1] * w->groups[i].groupCountY;
     launch.global[2] = launch.local[2] * w->groups[i].groupCountZ;
-    cl_event event = NULL;
-    ok = zocl_kernel_enqueue(&launch, p->side, 0, NULL, &event) ==
-         ZE_RESULT_SUCCESS;
+    backend_mark *mark = NULL;
+    const backend_place place = {p->device, p->side, 0, NULL, &mark};
+    ok = zocl_kernel_enqueue(&launch, &place) == ZE_RESULT_SUCCESS;
     if (!ok) break;
     if (p->first == NULL) {
-      p->first = event;
-      cl->clRetainEvent(event);
+      p->first = mark;
+      backend->mark_retain(driver, mark);
     }
-    if (last != NULL) cl->clReleaseEvent(last);
-    last = event;
+    if (last != NULL) backend->mark_release(driver, last);
+    last = mark;
   }
   if (last == NULL) {
     pending_end(p, ok, NULL);
     return;
   }
-  cl->clFlush(p->side);
+  backend->flush(p->device, p->side);
   p->failed = !ok;
-  if (cl->clSetEventCallback(last, CL_COMPLETE, launches_done, p) !=
-      CL_SUCCESS) {
+  if (!backend->mark_notify(driver, last, launches_done, p)) {
     /* The launched kernels still run, and nothing reports when they end. */
     pending_end(p, false, NULL);
-    cl->clReleaseEvent(last);
+    backend->mark_release(driver, last);
   }
 }
 
-/* Returns true if only OpenCL can read the memory that `pointer` points to. */
+/* Returns true if only the device can read the memory at `pointer`. */
 static bool is_remote(const zocl_driver *driver, const void *pointer)
 {
   ze_memory_type_t type;
@@ -145,45 +140,47 @@ static bool is_remote(const zocl_driver *driver, const void *pointer)
          type == ZE_MEMORY_TYPE_DEVICE;
 }
 
-/* Put copies of counts that the host cannot read into the queue.  Then *place
-   has no events left to wait for. */
-static cl_int counts_fetch(pending_launches *p, zocl_place *place)
+/* Put copies of counts that the host cannot read into the stream.  Then *place
+   has no marks left to wait for. */
+static ze_result_t counts_fetch(pending_launches *p, backend_place *place)
 {
-  const zocl_driver *driver = p->driver;
+  const zocl_driver *driver = p->device->driver;
   indirect_args *w = p->what;
-  cl_int error = CL_SUCCESS;
+  ze_result_t result = ZE_RESULT_SUCCESS;
   if (is_remote(driver, w->groups)) {
     size_t bytes = w->count * sizeof *w->groups;
     p->groups = malloc(bytes);
-    if (p->groups == NULL) return CL_OUT_OF_HOST_MEMORY;
-    error = driver->memory->copy(place, p->groups, w->groups, bytes);
+    if (p->groups == NULL)
+      return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+    const zocl_copy copy = {p->groups, w->groups, bytes};
+    result = p->backend->copy(place, &copy);
     w->groups = p->groups;
-    place->count = 0;
+    place->wait_count = 0;
     place->waits = NULL;
   }
-  if (error == CL_SUCCESS && w->count_at != NULL &&
+  if (result == ZE_RESULT_SUCCESS && w->count_at != NULL &&
       is_remote(driver, w->count_at)) {
-    error = driver->memory->copy(place, &p->count, w->count_at,
-                                 sizeof p->count);
+    const zocl_copy copy = {&p->count, w->count_at, sizeof p->count};
+    result = p->backend->copy(place, &copy);
     w->count_at = &p->count;
-    place->count = 0;
+    place->wait_count = 0;
     place->waits = NULL;
   }
-  return error;
+  return result;
 }
 
-static ze_result_t launches_enqueue(const zocl_place *place,
-                                    cl_command_queue side,
-                                    zocl_stream *stream, uint64_t number,
+static ze_result_t launches_enqueue(const backend_place *place,
+                                    backend_stream *side, zocl_stream *stream,
+                                    uint64_t number,
                                     const zocl_command *command)
 {
-  zocl_driver *driver = place->device->driver;
-  zocl_cl *cl = driver->cl;
-  cl_int error;
+  const zocl_driver *driver = place->device->driver;
+  const backend_table *backend = driver->backend;
   pending_launches *p = calloc(1, sizeof *p);
   const uint32_t images = command->image_count;
   if (p == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
-  p->driver = driver;
+  p->device = place->device;
+  p->backend = backend;
   p->what = malloc(command->args_size);
   p->images = malloc((images + 1u) * sizeof(zocl_image *));
   if (p->what == NULL || p->images == NULL) {
@@ -195,34 +192,34 @@ static ze_result_t launches_enqueue(const zocl_place *place,
     p->images[p->image_count] = command->images[p->image_count];
     zocl_ext.image_ref(p->images[p->image_count]);
   }
-  p->user_event = cl->clCreateUserEvent(driver->context, &error);
-  if (p->user_event == NULL) {
+  ze_result_t result = backend->gate_new(driver, &p->gate);
+  if (result != ZE_RESULT_SUCCESS) {
+    p->gate = NULL;
     pending_free(p);
-    return zocl_cl_error(error, "clCreateUserEvent");
+    return result;
   }
   p->stream = stream;
   p->number = number;
   zocl_stream_ref(stream);
   p->side = side;
-  cl->clRetainCommandQueue(side);
   p->signal = command->signal;
   if (p->signal != NULL) zocl_signal_ref(p->signal);
-  cl_event user_event = p->user_event;
-  cl->clRetainEvent(user_event);
-  zocl_place step = *place;
-  step.event = NULL;
-  error = counts_fetch(p, &step);
-  if (error == CL_SUCCESS)
-    error = zocl_call_enqueue(&step, launches_run, &p, sizeof p);
+  backend_mark *gate = p->gate;
+  backend->mark_retain(driver, gate);
+  backend_place step = *place;
+  step.mark = NULL;
+  result = counts_fetch(p, &step);
+  if (result == ZE_RESULT_SUCCESS)
+    result = backend->call(&step, launches_run, &p, sizeof p);
   /* The target of a copy that is under way must stay allocated. */
-  if (error == CL_SUCCESS)
-    error = cl->clEnqueueBarrierWithWaitList(place->queue, 1, &user_event,
-                                             NULL);
-  else if (p->groups == NULL && p->what->count_at != &p->count)
+  if (result == ZE_RESULT_SUCCESS) {
+    step.wait_count = 1;
+    step.waits = &gate;
+    result = backend->mark(&step);
+  } else if (p->groups == NULL && p->what->count_at != &p->count)
     pending_free(p);
-  cl->clReleaseEvent(user_event);
-  return error == CL_SUCCESS ? ZE_RESULT_SUCCESS
-                             : zocl_cl_error(error, "clEnqueue");
+  backend->mark_release(driver, gate);
+  return result;
 }
 
 /* ------------------------------------------------------------------------
@@ -281,7 +278,7 @@ static ze_result_t append_indirect(zocl_list *list, uint32_t count,
                           .args = args,
                           .args_size = size};
   if (result == ZE_RESULT_SUCCESS) {
-    zocl_opencl_compiles();
+    zocl_exit_early();
     result = zocl_list_append(list, &command, signal, wait_count, waits);
   }
   free(images);

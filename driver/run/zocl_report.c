@@ -66,43 +66,44 @@ static void report_write_at(void *args)
 }
 
 /* If the times go to device memory, one of our functions first writes them to
-   host memory, and OpenCL copies them from there. */
-static cl_int report_enqueue(const zocl_place *place, const void *args,
-                             size_t args_size)
+   host memory, and the back end copies them from there. */
+static ze_result_t report_enqueue(const backend_place *place, const void *args,
+                                  size_t args_size)
 {
-  const zocl_driver *driver = place->device->driver;
+  const backend_table *backend = place->device->driver->backend;
   const report_args *given = args;
   ze_memory_type_t type;
   if (!zocl_memory_find(given->to, &type) || type != ZE_MEMORY_TYPE_DEVICE ||
       given->count == 0)
-    return zocl_call_enqueue(place, report_deliver, args, args_size);
+    return backend->call(place, report_deliver, args, args_size);
   report_args *report = malloc(args_size);
-  if (report == NULL) return CL_OUT_OF_HOST_MEMORY;
+  if (report == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
   memcpy(report, args, args_size);
-  cl_event last = NULL;
-  zocl_place step = zocl_place_step(place, true, false);
-  cl_int error =
-      zocl_call_enqueue(&step, report_write_at, &report, sizeof report);
-  if (error != CL_SUCCESS) {
+  backend_mark *last = NULL;
+  backend_place step = zocl_place_step(place, true, false);
+  ze_result_t result =
+      backend->call(&step, report_write_at, &report, sizeof report);
+  if (result != ZE_RESULT_SUCCESS) {
     free(report);
-    return error;
+    return result;
   }
   step = zocl_place_step(place, false, true);
-  step.event = NULL;
-  for (uint32_t i = 0; i < report->count && error == CL_SUCCESS; i++) {
-    if (i + 1 == report->count) step.event = &last;
-    error = driver->memory->copy(&step, report->to + report->parts[i].offset,
-                                 &report->parts[i].value, report->size);
+  step.mark = NULL;
+  for (uint32_t i = 0; i < report->count && result == ZE_RESULT_SUCCESS; i++) {
+    if (i + 1 == report->count) step.mark = &last;
+    const zocl_copy copy = {report->to + report->parts[i].offset,
+                            &report->parts[i].value, report->size};
+    result = backend->copy(&step, &copy);
   }
-  /* Without the last event, nothing reports when the report can be freed, so it
+  /* Without the last mark, nothing reports when the report can be freed, so it
      stays.  report_write and the caller both drop the signals, so retain them
      again. */
-  if (error != CL_SUCCESS) {
+  if (result != ZE_RESULT_SUCCESS) {
     report_keep(report);
-    return error;
+    return result;
   }
   zocl_place_free(place, last, report);
-  return CL_SUCCESS;
+  return ZE_RESULT_SUCCESS;
 }
 
 /* Append a command that writes the times of `events`, or the current time if

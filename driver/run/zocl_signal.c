@@ -5,8 +5,8 @@
  * A signal is set by the host, or when a command attached to it completes.
  * Completion is polled on demand.  A command gets a callback only if a thread
  * sleeps or another command waits, so plain launches do not pay for one.  If
- * querying an OpenCL event may block until the command has ended, every command
- * gets a callback and is not queried before that comes; commands of other
+ * querying a mark may block until the command has ended, every command gets a
+ * callback and is not queried before that comes; commands of other
  * streams then wait for the signal and not for the command, or they could end
  * before the signal is set.
  *
@@ -17,15 +17,13 @@
  * resolved when the stream gets there.  So the order of execution counts, not
  * the order of submission.
  *
- * Waiters are OpenCL user events: commands that are already submitted wait for
- * them until the signal is set.  They are released in the order of their
- * queues' priorities, then in the order of submission.
+ * Waiters are gates: commands that are already submitted wait for them until
+ * the signal is set.  They are released in the order of their queues'
+ * priorities, then in the order of submission.
  *
  * If the command that should set the signal failed, the signal is set with that
  * error, and the failure is reported to the waiters' streams.  The waiters
- * continue anyway: OpenCL does not run commands that depend on a failed event,
- * nor our functions after them, and PoCL does not report that it has not run
- * them.
+ * continue anyway: else nothing would run after them.
  *
  * A signal of a counter-based event is never reset.  It stands for one command,
  * and if that is submitted again, for its latest submission.  A wait for the
@@ -33,7 +31,6 @@
  */
 #include "run/zocl_signal.h"
 #include "base/zocl_hook.h"
-#include "opencl/zocl_cl.h"
 #include "run/zocl_feeder.h"
 #include "run/zocl_stream.h"
 
@@ -50,8 +47,8 @@ enum {
      switches.  Longer polling would take the processor from the work that we
      wait for. */
   SPIN_NS = 3000,
-  /* A sleeper polls at this interval, because an implementation need not call
-     back for a command that failed, and PoCL does not. */
+  /* A sleeper polls at this interval, because a back end need not call back
+     for a command that failed. */
   SLICE_NS = 50000000,
   /* Linux ends a sleep up to 50 us late, and then the thread must be scheduled:
      a wait with a limit sleeps no closer to it than this. */
@@ -60,16 +57,16 @@ enum {
 
 /* A command that will set the signal. */
 typedef struct pending {
-  cl_event event;
+  backend_mark *mark;
   zocl_stream *stream;
   uint64_t number; /* its number in the stream */
   bool armed;      /* it has a callback */
   bool called;       /* the callback has come */
 } pending;
 
-/* Command `number` of a stream waits for `event`. */
+/* Command `number` of a stream waits for `gate`. */
 typedef struct waiter {
-  cl_event event;
+  backend_mark *gate;
   zocl_stream *stream;
   uint64_t number;
 } waiter;
@@ -99,7 +96,7 @@ struct zocl_signal {
 /* The data of a callback. */
 typedef struct record {
   zocl_signal *signal;
-  cl_event event;
+  backend_mark *mark;
 } record;
 
 /* Work to do after the lock of a signal has been released: release waiters
@@ -110,7 +107,7 @@ typedef struct deferred {
   bool wake;
   waiter *waiters;
   uint32_t count;
-  cl_int status;
+  int status;
 } deferred;
 
 zocl_signal *zocl_signal_new(zocl_driver *driver, bool timed, bool set)
@@ -146,11 +143,11 @@ void zocl_signal_ref(zocl_signal *signal)
 
 /* Complete a waiter, even if the command it waits for has failed. */
 static void waiter_release(const zocl_driver *driver, const waiter *w,
-                           cl_int status)
+                           int status)
 {
   if (status < 0) zocl_stream_fail(w->stream, w->number, status);
-  driver->cl->clSetUserEventStatus(w->event, CL_COMPLETE);
-  driver->cl->clReleaseEvent(w->event);
+  driver->backend->gate_open(driver, w->gate);
+  driver->backend->mark_release(driver, w->gate);
   zocl_stream_unref(w->stream);
 }
 
@@ -181,7 +178,8 @@ static void unlock_release(zocl_signal *signal, const deferred *d)
 
 static void command_drop(zocl_signal *signal, uint32_t i)
 {
-  signal->driver->cl->clReleaseEvent(signal->commands[i].event);
+  const zocl_driver *driver = signal->driver;
+  driver->backend->mark_release(driver, signal->commands[i].mark);
   zocl_stream_unref(signal->commands[i].stream);
   signal->command_count--;
   for (; i < signal->command_count; i++)
@@ -206,7 +204,7 @@ void zocl_signal_unref(zocl_signal *signal)
     waiters_release(signal->driver,
                     &(deferred){.waiters = signal->waiters,
                                 .count = signal->waiter_count,
-                                .status = CL_INVALID_EVENT});
+                                .status = BACKEND_GONE});
   }
   promise_drop(signal);
   if (signal->commands != &signal->one) free(signal->commands);
@@ -237,7 +235,7 @@ static void forget_locked(zocl_signal *signal)
 {
   while (signal->command_count > 0)
     command_drop(signal, signal->command_count - 1);
-  signal->state->status = CL_COMPLETE;
+  signal->state->status = BACKEND_DONE;
   atomic_store(&signal->state->set, 0);
 }
 
@@ -254,7 +252,7 @@ static void waiters_take(zocl_signal *signal, deferred *d)
 }
 
 /* Set the signal.  The lock is held. */
-static void set_locked(zocl_signal *signal, cl_int status, uint64_t start,
+static void set_locked(zocl_signal *signal, int status, uint64_t start,
                        uint64_t end, deferred *d)
 {
   const uint64_t mask = (UINT64_C(1) << ZOCL_TIMESTAMP_BITS) - 1;
@@ -278,28 +276,18 @@ static void set_locked(zocl_signal *signal, cl_int status, uint64_t start,
 }
 
 /* If command i is done, set the signal and remove the command.  With `ask`,
-   query OpenCL even if the query may block.  The lock is held. */
+   query the mark even if the query may block.  The lock is held. */
 static bool command_look(zocl_signal *signal, uint32_t i, bool ask, deferred *d)
 {
-  zocl_cl *cl = signal->driver->cl;
+  const zocl_driver *driver = signal->driver;
   const pending *p = &signal->commands[i];
-  cl_int status;
-  if (signal->driver->query_blocks && !ask && p->armed && !p->called &&
+  if (driver->query_blocks && !ask && p->armed && !p->called &&
       !zocl_stream_passed(p->stream, p->number))
     return false;
-  if (cl->clGetEventInfo(p->event, CL_EVENT_COMMAND_EXECUTION_STATUS,
-                         sizeof status, &status, NULL) != CL_SUCCESS)
-    status = CL_INVALID_EVENT;
-  if (status > CL_COMPLETE) return false;
-  cl_ulong start = 0, end = 0;
-  if (signal->timed) {
-    cl->clGetEventProfilingInfo(p->event, CL_PROFILING_COMMAND_START,
-                                sizeof start, &start, NULL);
-    cl->clGetEventProfilingInfo(p->event, CL_PROFILING_COMMAND_END, sizeof end,
-                                &end, NULL);
-    start += signal->driver->clock_offset;
-    end += signal->driver->clock_offset;
-  }
+  int status = driver->backend->mark_status(driver, p->mark);
+  if (status > BACKEND_DONE) return false;
+  uint64_t start = 0, end = 0;
+  if (signal->timed) driver->backend->mark_times(driver, p->mark, &start, &end);
   status = zocl_stream_done(p->stream, p->number, status);
   command_drop(signal, i);
   set_locked(signal, status, start, end, d);
@@ -318,7 +306,7 @@ static void look_locked(zocl_signal *signal, bool ask, deferred *d)
   }
 }
 
-static void CL_CALLBACK event_done(cl_event event, cl_int status, void *data)
+static void mark_reached(backend_mark *mark, int status, void *data)
 {
   record *r = data;
   zocl_signal *signal = r->signal;
@@ -326,32 +314,32 @@ static void CL_CALLBACK event_done(cl_event event, cl_int status, void *data)
   (void)status;
   pthread_mutex_lock(&signal->lock);
   for (uint32_t i = 0; i < signal->command_count; i++)
-    if (signal->commands[i].event == event) signal->commands[i].called = true;
+    if (signal->commands[i].mark == mark) signal->commands[i].called = true;
   look_locked(signal, false, &d);
   unlock_release(signal, &d);
-  signal->driver->cl->clReleaseEvent(event);
+  signal->driver->backend->mark_release(signal->driver, mark);
   zocl_signal_unref(signal);
   free(r);
 }
 
 /* Give every command a callback.  The lock is held; it is released while
-   setting one, because OpenCL may call back at once and in this thread. */
+   setting one, because it may come at once and in this thread. */
 static void unlock_arm(zocl_signal *signal)
 {
-  zocl_cl *cl = signal->driver->cl;
+  const zocl_driver *driver = signal->driver;
+  const backend_table *backend = driver->backend;
   for (uint32_t i = 0; i < signal->command_count;) {
     pending *p = &signal->commands[i++];
     if (p->armed) continue;
     record *r = malloc(sizeof *r);
     if (r == NULL) break; /* sleepers still poll, but later */
-    *r = (record){signal, p->event};
+    *r = (record){signal, p->mark};
     p->armed = true;
     zocl_signal_ref(signal);
-    cl->clRetainEvent(r->event);
+    backend->mark_retain(driver, r->mark);
     pthread_mutex_unlock(&signal->lock);
-    if (cl->clSetEventCallback(r->event, CL_COMPLETE, event_done, r) !=
-        CL_SUCCESS)
-      event_done(r->event, CL_COMPLETE, r);
+    if (!backend->mark_notify(driver, r->mark, mark_reached, r))
+      mark_reached(r->mark, BACKEND_DONE, r);
     pthread_mutex_lock(&signal->lock);
     i = 0; /* the commands may have changed while unlocked */
   }
@@ -373,7 +361,7 @@ void zocl_signal_set(zocl_signal *signal, uint64_t start, uint64_t end)
   deferred d = {.count = 0};
   pthread_mutex_lock(&signal->lock);
   if (signal->counted) forget_locked(signal);
-  set_locked(signal, CL_COMPLETE, start, end, &d);
+  set_locked(signal, BACKEND_DONE, start, end, &d);
   unlock_release(signal, &d);
 }
 
@@ -381,7 +369,7 @@ void zocl_signal_fail(zocl_signal *signal)
 {
   deferred d = {.count = 0};
   pthread_mutex_lock(&signal->lock);
-  set_locked(signal, CL_INVALID_OPERATION, 0, 0, &d);
+  set_locked(signal, BACKEND_FAILED, 0, 0, &d);
   unlock_release(signal, &d);
 }
 
@@ -390,7 +378,7 @@ void zocl_signal_fail(zocl_signal *signal)
 static void reset_locked(zocl_signal *signal, deferred *d)
 {
   look_locked(signal, true, d);
-  signal->state->status = CL_COMPLETE;
+  signal->state->status = BACKEND_DONE;
   atomic_store(&signal->state->set, 0);
 }
 
@@ -404,11 +392,12 @@ void zocl_signal_reset(zocl_signal *signal)
 
 static ze_result_t result_of(const zocl_signal *signal)
 {
-  cl_int status = signal->state->status;
-  if (status == CL_COMPLETE) return ZE_RESULT_SUCCESS;
+  int status = signal->state->status;
+  if (status == BACKEND_DONE) return ZE_RESULT_SUCCESS;
   zocl_failure_heard();
   return zocl_fail(ZE_RESULT_ERROR_DEVICE_LOST,
-                   "the command failed with OpenCL error %d", (int)status);
+                   "the command failed with %s error %d",
+                   signal->driver->backend->name, status);
 }
 
 ze_result_t zocl_signal_query(zocl_signal *signal)
@@ -545,21 +534,20 @@ bool zocl_signal_watch(zocl_signal *signal)
   return more;
 }
 
-/* Add a waiter; *event is its user event, with a reference for the caller. */
+/* Add a waiter; *gate is its gate, with a reference for the caller. */
 static ze_result_t waiter_new(zocl_signal *signal, zocl_stream *stream,
-                              uint64_t number, cl_event *event)
+                              uint64_t number, backend_mark **gate)
 {
-  zocl_cl *cl = signal->driver->cl;
-  cl_int error;
-  *event = cl->clCreateUserEvent(signal->driver->context, &error);
-  if (*event == NULL) return zocl_cl_error(error, "clCreateUserEvent");
+  const zocl_driver *driver = signal->driver;
+  ze_result_t result = driver->backend->gate_new(driver, gate);
+  if (result != ZE_RESULT_SUCCESS) return result;
   zocl_stream_ref(stream);
-  if (!waiter_add(signal, (waiter){*event, stream, number})) {
+  if (!waiter_add(signal, (waiter){*gate, stream, number})) {
     zocl_stream_unref(stream);
-    cl->clReleaseEvent(*event);
+    driver->backend->mark_release(driver, *gate);
     return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
   }
-  cl->clRetainEvent(*event);
+  driver->backend->mark_retain(driver, *gate);
   return ZE_RESULT_SUCCESS;
 }
 
@@ -590,12 +578,12 @@ static bool is_set_by_first(const zocl_signal *signal)
     if (signal->commands[i].stream != stream) return false;
   return !signal->driver->query_blocks && !zocl_stream_waits(stream) &&
          zocl_stream_status(signal->commands[0].stream,
-                            signal->commands[0].number) == CL_COMPLETE;
+                            signal->commands[0].number) == BACKEND_DONE;
 }
 
 ze_result_t zocl_signal_resolve(zocl_signal *signal, zocl_stream *stream,
                                 uint64_t number, bool blocked, zocl_wait *wait,
-                                cl_event *event)
+                                backend_mark **mark)
 {
   ze_result_t result = ZE_RESULT_SUCCESS;
   deferred d = {.count = 0};
@@ -612,12 +600,12 @@ ze_result_t zocl_signal_resolve(zocl_signal *signal, zocl_stream *stream,
     if (atomic_load(&signal->state->set))
       ; /* it has just been set */
     else if (is_set_by_first(signal)) {
-      *wait = ZOCL_WAIT_EVENT;
-      *event = signal->commands[0].event;
-      signal->driver->cl->clRetainEvent(*event);
+      *wait = ZOCL_WAIT_MARK;
+      *mark = signal->commands[0].mark;
+      signal->driver->backend->mark_retain(signal->driver, *mark);
     } else {
-      *wait = ZOCL_WAIT_EVENT;
-      result = waiter_new(signal, stream, number, event);
+      *wait = ZOCL_WAIT_MARK;
+      result = waiter_new(signal, stream, number, mark);
       unlock_arm(signal);
       return result;
     }
@@ -630,9 +618,9 @@ ze_result_t zocl_signal_resolve(zocl_signal *signal, zocl_stream *stream,
 }
 
 void zocl_signal_complete(zocl_signal *signal, zocl_stream *stream,
-                          uint64_t number, cl_event event)
+                          uint64_t number, backend_mark *mark)
 {
-  const waiter w = {event, stream, number};
+  const waiter w = {mark, stream, number};
   deferred d = {.count = 0};
   pthread_mutex_lock(&signal->lock);
   look_locked(signal, false, &d);
@@ -641,51 +629,51 @@ void zocl_signal_complete(zocl_signal *signal, zocl_stream *stream,
     unlock_arm(signal);
     return;
   }
-  cl_int status = set ? signal->state->status : CL_OUT_OF_HOST_MEMORY;
+  int status = set ? signal->state->status : BACKEND_NO_MEMORY;
   unlock_release(signal, &d);
   waiter_release(signal->driver, &w, status);
 }
 
-static void CL_CALLBACK waiters_done(cl_event event, cl_int status, void *data)
+static void waiters_done(backend_mark *mark, int status, void *data)
 {
   deferred *d = data;
-  (void)event;
+  (void)mark;
   d->status = status;
   waiters_release(d->driver, d);
   free(d);
 }
 
-/* Bind the waiters of a counted signal to the submission that `event` stands
+/* Bind the waiters of a counted signal to the submission that `mark` stands
    for, even if the command is submitted again before that is done.  The lock is
    held; it is released. */
-static ze_result_t unlock_bind(zocl_signal *signal, cl_event event)
+static ze_result_t unlock_bind(zocl_signal *signal, backend_mark *mark)
 {
-  zocl_cl *cl = signal->driver->cl;
+  const zocl_driver *driver = signal->driver;
   deferred *d = malloc(sizeof *d);
   if (d == NULL) {
     pthread_mutex_unlock(&signal->lock);
     return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
   }
-  *d = (deferred){.driver = signal->driver,
+  *d = (deferred){.driver = driver,
                   .waiters = signal->waiters,
                   .count = signal->waiter_count};
   signal->waiters = NULL;
   signal->waiter_count = signal->waiter_room = 0;
   pthread_mutex_unlock(&signal->lock);
-  cl_int error = cl->clSetEventCallback(event, CL_COMPLETE, waiters_done, d);
-  if (error != CL_SUCCESS) waiters_done(event, error, d);
+  if (!driver->backend->mark_notify(driver, mark, waiters_done, d))
+    waiters_done(mark, BACKEND_FAILED, d);
   return ZE_RESULT_SUCCESS;
 }
 
 ze_result_t zocl_signal_attach(zocl_signal *signal, zocl_stream *stream,
-                               uint64_t number, cl_event event)
+                               uint64_t number, backend_mark *mark)
 {
   deferred d = {.count = 0};
   pthread_mutex_lock(&signal->lock);
   if (signal->counted) {
     forget_locked(signal);
     if (signal->waiter_count > 0) {
-      ze_result_t result = unlock_bind(signal, event);
+      ze_result_t result = unlock_bind(signal, mark);
       if (result != ZE_RESULT_SUCCESS) return result;
       pthread_mutex_lock(&signal->lock);
     }
@@ -711,7 +699,7 @@ ze_result_t zocl_signal_attach(zocl_signal *signal, zocl_stream *stream,
   }
   promise_drop(signal);
   signal->commands[signal->command_count++] =
-      (pending){.event = event, .stream = stream, .number = number};
+      (pending){.mark = mark, .stream = stream, .number = number};
   zocl_stream_ref(stream);
   signal->after_reset = true;
   /* We cannot see whether another process waits for a shared signal. */

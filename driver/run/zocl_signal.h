@@ -2,7 +2,7 @@
  * zocl_signal.h - a condition that becomes true once and may be reset.
  * SPDX-License-Identifier: MIT
  *
- * Signals are reference-counted, because OpenCL's callbacks may come after the
+ * Signals are reference-counted, because callbacks may come after the
  * program has destroyed the event or fence.  Any thread may call any of these
  * functions.
  */
@@ -14,7 +14,7 @@
 /* How a wait for a signal is resolved when a command is submitted. */
 typedef enum zocl_wait {
   ZOCL_WAIT_NONE,     /* already set, or set earlier in this stream */
-  ZOCL_WAIT_EVENT,    /* wait for *event; the caller then releases it */
+  ZOCL_WAIT_MARK,     /* wait for *mark; the caller then releases it */
   ZOCL_WAIT_LATER     /* decide when the stream gets there */
 } zocl_wait;
 
@@ -48,7 +48,7 @@ ze_result_t zocl_signal_query(zocl_signal *signal);
 /* Wait at most `timeout` ns; UINT64_MAX is forever. */
 ze_result_t zocl_signal_wait(zocl_signal *signal, uint64_t timeout);
 
-/* Request OpenCL's callbacks for the attached commands, so that the signal is
+/* Request callbacks for the attached commands, so that the signal is
    set even if no thread waits for it. */
 void zocl_signal_arm(zocl_signal *signal);
 
@@ -66,21 +66,21 @@ bool zocl_signal_times(zocl_signal *signal, uint64_t *start, uint64_t *end);
    here. */
 ze_result_t zocl_signal_resolve(zocl_signal *signal, zocl_stream *stream,
                                 uint64_t number, bool blocked, zocl_wait *wait,
-                                cl_event *event);
-/* Runs in the stream for a wait that was resolved as LATER: complete `event` as
-   soon as the signal is set.  Takes over the event and a reference to the
-   stream. */
+                                backend_mark **mark);
+/* Runs in the stream for a wait that was resolved as LATER: open the gate
+   `mark` as soon as the signal is set.  Takes over the mark and a reference to
+   the stream. */
 void zocl_signal_complete(zocl_signal *signal, zocl_stream *stream,
-                          uint64_t number, cl_event event);
+                          uint64_t number, backend_mark *mark);
 
 /* Note that the feeder of `stream` will submit the command that sets the
    signal: a host that waits for the signal may submit the command itself. */
 void zocl_signal_promise(zocl_signal *signal, zocl_stream *stream);
 
-/* Attach the command of `event`, number `number` of `stream`, which will set
-   the signal.  Takes over the event on success. */
+/* Attach the command of `mark`, number `number` of `stream`, which will set the
+   signal.  Takes over the mark on success. */
 ze_result_t zocl_signal_attach(zocl_signal *signal, zocl_stream *stream,
-                               uint64_t number, cl_event event);
+                               uint64_t number, backend_mark *mark);
 
 /* A reset in a stream: announce it when submitting, perform it when running. */
 void zocl_signal_reset_begin(zocl_signal *signal, zocl_stream *stream);
@@ -91,7 +91,7 @@ struct zocl_state {
   _Atomic uint32_t set;      /* also the futex that waiting hosts sleep on */
   _Atomic uint32_t sleepers; /* number of hosts that sleep on it */
   uint64_t start, end;       /* of the command that set it */
-  cl_int status;             /* the error of that command */
+  int status;                /* the error of that command */
   uint32_t unused[9];        /* so that no two share a cache line */
 };
 

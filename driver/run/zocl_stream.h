@@ -1,5 +1,5 @@
 /*
- * zocl_stream.h - commands in order on an OpenCL queue.
+ * zocl_stream.h - commands in order.
  * SPDX-License-Identifier: MIT
  */
 #ifndef ZOCL_STREAM_H
@@ -13,15 +13,16 @@ typedef enum zocl_command_kind {
   ZOCL_COMMAND_NOTHING, /* only waits and signals */
   ZOCL_COMMAND_LAUNCH,  /* a kernel */
   ZOCL_COMMAND_HOST,    /* one of our functions, run in order */
-  ZOCL_COMMAND_TRANSFER, /* done by OpenCL commands */
+  ZOCL_COMMAND_TRANSFER, /* done by the back end */
   ZOCL_COMMAND_RESET,   /* resets signal `reset` */
   ZOCL_COMMAND_INDIRECT /* launches; reads the group counts when it runs */
 } zocl_command_kind;
 
-/* Put an INDIRECT command into a stream's queue.  Its kernels run in `side`;
-   its signal is set when they are done, before the stream continues. */
-typedef ze_result_t (*zocl_indirect)(const zocl_place *place,
-                                     cl_command_queue side,
+/* Put an INDIRECT command into a stream.  Its kernels run in `side`, a stream
+   of the back end; its signal is set when they are done, before the stream
+   continues. */
+typedef ze_result_t (*zocl_indirect)(const backend_place *place,
+                                     backend_stream *side,
                                      zocl_stream *stream, uint64_t number,
                                      const zocl_command *command);
 
@@ -57,9 +58,9 @@ int zocl_stream_rank(const zocl_stream *stream);
 zocl_feeder *zocl_stream_feeder(const zocl_stream *stream);
 void zocl_stream_ref(zocl_stream *stream);
 void zocl_stream_unref(zocl_stream *stream);
-/* Close the stream; the owner calls this last.  The OpenCL queue is released;
-   pending commands still run, and waits for the device's work wait for them.
-   References held by others keep only the memory alive. */
+/* Close the stream; the owner calls this last.  The back end's stream is
+   released; pending commands still run, and waits for the device's work wait
+   for them.  References held by others keep only the memory alive. */
 void zocl_stream_close(zocl_stream *stream);
 
 /* Submit without waiting for anything.  After the call, only kernels, signals
@@ -75,11 +76,11 @@ ze_result_t zocl_stream_wait(zocl_stream *stream, uint64_t timeout);
 int zocl_stream_done(zocl_stream *stream, uint64_t number, int status);
 
 /* Returns the error of command `number`, which has ended or is about to, or
-   CL_COMPLETE. */
+   BACKEND_DONE. */
 int zocl_stream_status(zocl_stream *stream, uint64_t number);
 
-/* Report that command `number`, or what it waited for, failed with an OpenCL
-   error, and all later commands with it.  The next wait for the stream reports
+/* Report that command `number`, or what it waited for, failed with this
+   status, and all later commands with it.  The next wait for the stream reports
    the error. */
 void zocl_stream_fail(zocl_stream *stream, uint64_t number, int status);
 /* Begin a new failure epoch: the host has been informed of a failed event, so

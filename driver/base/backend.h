@@ -1,0 +1,192 @@
+/*
+ * backend.h - the functions between the driver's front and a back end.
+ * SPDX-License-Identifier: MIT
+ *
+ * The front implements Level Zero: entry points, lists, events, fences, graphs.
+ * A back end makes devices work: it has memory, streams that run commands in
+ * order, and marks that tell when a stream has got to a place.  The front calls
+ * a back end only through `driver->backend` and `driver->memory`.  README.md
+ * describes how to write one.
+ *
+ * These rules hold for all functions below that do not say otherwise:
+ * - Any thread may call them, several at a time.  For one stream, the front
+ *   calls them one after another; the caller holds a lock of the front, so a
+ *   function must not call the front, except through a callback from another
+ *   thread or from `call`.
+ * - None waits for a command, for the host or for another stream.
+ * - A result other than SUCCESS has its reason in zocl_last_error.  Then the
+ *   stream may have begun the command or not, but it goes on working.
+ * - None is called in a forked process (zocl_forked).
+ */
+#ifndef BACKEND_H
+#define BACKEND_H
+
+#include "base/zocl_base.h"
+
+/* ------------------------------------------------------------------------
+ * Memory.
+ */
+
+/* Memory as a back end returned it; an allocation may be a part of it. */
+typedef struct zocl_block {
+  zocl_driver *driver;
+  zocl_device *device;   /* NULL for host memory */
+  ze_memory_type_t type;
+  void *at;
+  size_t size;
+} zocl_block;
+
+/* The memory of a driver's devices. */
+struct zocl_memory {
+  /* Kernels accept any host pointer, and the host may access all memory at any
+     time: then our own functions copy and fill it, the table's `copy`, `fill`
+     and `copy_region` are not called, and memory can be that of a file. */
+  bool any_pointer;
+  /* Allocates `size` bytes, not 0, for block->device, of block->type, and
+     stores in the block what `free` needs; NULL if that fails.  The alignment
+     is a power of two.  May block as the system's allocator does. */
+  void *(*allocate)(zocl_block *block, size_t size, size_t alignment);
+  /* The front calls this when no command uses the memory.  Also called in a
+     forked process, where it must not touch the device. */
+  void (*free)(const zocl_block *block);
+};
+
+/* ------------------------------------------------------------------------
+ * Streams and marks.
+ */
+
+/* A place in a stream, which the stream reaches once: when all commands before
+   it have ended.  A gate is a mark that the host reaches.  References to marks
+   are counted: the front releases each mark that it gets. */
+typedef struct backend_mark backend_mark;
+
+/* A stream runs its commands in order, each after the one before it has ended.
+   The back end's structure begins with this one. */
+typedef struct backend_stream {
+  bool timed;    /* its marks have times; `begin` may change it */
+  bool careful;  /* the front calls `begin` before each command, gives each
+                    command a mark, and calls `keep` with it */
+  bool lazy;     /* the front calls `flush` after each command */
+} backend_stream;
+
+/* The place of a command: the stream, the marks that it waits for (NULL if
+   none), and the address for its own mark, or NULL. */
+typedef struct backend_place {
+  const zocl_device *device;
+  backend_stream *stream;
+  uint32_t wait_count;
+  backend_mark *const *waits;
+  backend_mark **mark;
+} backend_place;
+
+/* The status of a mark that was reached, and of one whose command failed, for
+   which the front uses these or a back end its own negative numbers.  A
+   positive status means that it was not reached yet. */
+enum {
+  BACKEND_DONE = 0,
+  BACKEND_NO_MEMORY = -6, /* no memory to find out about it */
+  BACKEND_GONE = -58,    /* nothing will reach it any more */
+  BACKEND_FAILED = -59   /* the command could not begin */
+};
+
+/* Called once when a mark is reached, by any thread, perhaps one of the back
+   end and perhaps before the function that requested it returns.  It does not
+   wait, and may open gates and submit commands. */
+typedef void (*backend_reached)(backend_mark *mark, int status, void *data);
+
+/* A function of the front, called with its arguments. */
+typedef void (*zocl_host_function)(void *args);
+
+/* The arguments of copies and fills. */
+typedef struct zocl_copy {
+  void *to;
+  const void *from;
+  size_t size;
+} zocl_copy;
+
+typedef struct zocl_fill {
+  void *to;
+  size_t size, pattern_size; /* `size` is a multiple of the pattern's */
+  unsigned char pattern[];
+} zocl_fill;
+
+/* A box of rows.  Pitches are in bytes. */
+typedef struct zocl_copy_region {
+  void *to;
+  const void *from;
+  ze_copy_region_t to_region, from_region; /* from_region has the size */
+  uint32_t to_pitch, to_slice, from_pitch, from_slice;
+} zocl_copy_region;
+
+typedef struct backend_table {
+  const char *name;      /* for messages */
+
+  /* --- Streams. --- */
+
+  /* Makes a stream for a device; `rank` is -1, 0 or 1 for low, normal and high
+     priority, and may be ignored.  If `timed`, its marks have times. */
+  ze_result_t (*stream_new)(const zocl_device *device, int rank, bool timed,
+                            backend_stream **stream);
+  /* Releases the stream when its commands have ended, without waiting for them;
+     `idle` says that they have. */
+  void (*stream_close)(const zocl_device *device, backend_stream *stream,
+                       bool idle);
+  /* Prepares for the next command, whose mark needs times if `timed`.  `idle`:
+     all commands before it have ended. */
+  ze_result_t (*begin)(const zocl_device *device, backend_stream *stream,
+                       bool timed, bool idle);
+  /* Retains the mark as long as the stream needs that. */
+  void (*keep)(const zocl_device *device, backend_stream *stream,
+               backend_mark *mark);
+  /* Makes sure that all commands begin without a further call. */
+  void (*flush)(const zocl_device *device, backend_stream *stream);
+  /* Blocks until all commands submitted so far have ended, successfully or not.
+     Releases `held`, the front's lock of the stream, before it blocks: then
+     other threads submit commands, and may close the stream. */
+  ze_result_t (*finish)(const zocl_device *device, backend_stream *stream,
+                        pthread_mutex_t *held);
+
+  /* --- Commands.  Each waits for the place's marks, runs in its turn in the
+     stream, and then reaches its own mark.  A command after one that failed
+     runs too. --- */
+
+  /* Does nothing. */
+  ze_result_t (*mark)(const backend_place *place);
+  /* Calls a function of the front with a copy of `args`, on any thread.  The
+     function does not wait for other commands.  It may submit commands to other
+     streams and open gates, so no lock of the back end may be held. */
+  ze_result_t (*call)(const backend_place *place, zocl_host_function function,
+                      const void *args, size_t size);
+  /* Copy and fill any memory, host memory included, with any alignment and any
+     pattern whose size is a power of two up to 128; the structures last until
+     the function returns.  A size may be 0. */
+  ze_result_t (*copy)(const backend_place *place, const zocl_copy *copy);
+  ze_result_t (*fill)(const backend_place *place, const zocl_fill *fill);
+  ze_result_t (*copy_region)(const backend_place *place,
+                             const zocl_copy_region *copy);
+
+  /* --- Marks. --- */
+
+  /* Returns the status of a mark; only if driver->query_blocks may it wait for
+     the mark's command. */
+  int (*mark_status)(const zocl_driver *driver, backend_mark *mark);
+  /* Sets the times, by zocl_clock, at which the command of a mark began and
+     ended, if its stream was timed and the mark was reached; else leaves
+     them. */
+  void (*mark_times)(const zocl_driver *driver, backend_mark *mark,
+                     uint64_t *start, uint64_t *end);
+  /* Has a function called when the mark is reached or its command has failed.
+     A back end need not call for a failed command: the front also polls.
+     Returns false if that is impossible. */
+  bool (*mark_notify)(const zocl_driver *driver, backend_mark *mark,
+                      backend_reached reached, void *data);
+  void (*mark_retain)(const zocl_driver *driver, backend_mark *mark);
+  void (*mark_release)(const zocl_driver *driver, backend_mark *mark);
+
+  /* Makes a gate, a mark that commands may wait for. */
+  ze_result_t (*gate_new)(const zocl_driver *driver, backend_mark **gate);
+  /* Opens it, once. */
+  void (*gate_open)(const zocl_driver *driver, backend_mark *gate);
+} backend_table;
+
+#endif
