@@ -60,7 +60,8 @@ local aliases = {i8 = "char", u8 = "uchar", i16 = "short", u16 = "ushort",
   bf16 = "bfloat16", f32 = "float", f64 = "double", int8 = "char",
   uint8 = "uchar", int16 = "short", uint16 = "ushort", int32 = "int",
   uint32 = "uint", int64 = "long", uint64 = "ulong", float16 = "half",
-  float32 = "float", float64 = "double"}
+  float32 = "float", float64 = "double", float2 = "complex64",
+  double2 = "complex128"}
 local signed = {[8] = "char", [16] = "short", [32] = "int", [64] = "long"}
 local names = {"char", "uchar", "short", "ushort", "int", "uint", "long",
   "ulong", "half", "bfloat16", "float", "double"}
@@ -72,7 +73,8 @@ local function is_narrow(kind)
   return t.real or t.bits < 32 or kind == "int"
 end
 
--- Checks a type name; errors name the argument as in "argument 2 (type)".
+-- Checks the name of a real type; errors name the argument as in "argument 2
+-- (type)".
 local function type_of(name, fname, where)
   name = aliases[name] or name
   if not types[name] then
@@ -82,13 +84,23 @@ local function type_of(name, fname, where)
   return name
 end
 
+-- Checks the name of a type, which may be complex.
+local function any_type_of(name, fname, where)
+  name = aliases[name] or name
+  if C.core.scalars[name] then return name end
+  if types[name] then return name end
+  fail("%s: %s: one of %s, complex64, complex128 expected, got %s", fname,
+    where, concat(names, ", "), C.describe(name))
+end
+
 -- Returns the type of a result of two arrays; nil and the reason if they have
 -- no common type.
 local function promote(a, b)
   if a == b then return a end
   local s, t = types[a], types[b]
-  if not (s and t) then
-    return nil, format("%s with %s has no type for its results", a, b)
+  if not (s and t) then -- one of them is complex
+    local double = C.core.reals[a] == "double" or C.core.reals[b] == "double"
+    return double and "complex128" or "complex64"
   elseif s.real and t.real then
     if s.bits == t.bits then return "float" end
     return s.bits > t.bits and a or b
@@ -150,10 +162,11 @@ end
 -- Returns an array over elements of a buffer.  `owner` is true if the buffer
 -- was made for it.  An empty array ignores `from`.
 local function array_over(base, from, shape, strides, mask, owner)
-  local size = count_of(shape)
-  local a = {kind = base.type, dims = shape, stride = strides, base = base,
+  local size, kind = count_of(shape), base.type
+  kind = C.core.complex_kinds[kind] or kind
+  local a = {kind = kind, dims = shape, stride = strides, base = base,
     from = size > 0 and from or 0, size = size, mask = mask, op = false,
-    owner = owner, key = mask and "mask" or base.type}
+    owner = owner, key = mask and "mask" or kind}
   if size == 0 or is_packed(shape, strides) then
     a.flat = a.from == 0 and size == #base and base or
       base:view(a.from + 1, a.from + size)
@@ -470,37 +483,49 @@ local function check_operands(what, words, ...)
 end
 
 -- Returns the number v as elements of kind hold it, by the rule of buffers: an
--- integer type accepts a whole float.
-local function fitting(what, kind, v)
+-- integer type accepts a whole float.  Complex elements are tables of two
+-- numbers, and also accept a real number.
+local fitting
+function fitting(what, kind, v)
+  local scalar = C.core.scalars[kind]
+  if scalar then
+    local pair = type(v) == "table" and v or {v, 0}
+    if #pair ~= 2 then
+      fail("%s: a number or {re, im} expected, got %d elements", what, #pair)
+    end
+    return {fitting(what, scalar, pair[1]), fitting(what, scalar, pair[2])}
+  end
   local problem = C.misfit(kind, v)
   if problem then fail("%s: %s", what, problem) end
   return types[kind].real and v or math.tointeger(v)
 end
 
--- Complex numbers can only be stored and transformed by fft.
-local function needs_numbers(what, a)
+-- Refuses complex numbers.
+local function needs_reals(what, a)
   if not types[a.kind] then
-    fail('%s: %s has no arithmetic; lze.array("%s", a) has its parts', what,
-      a.kind, C.core.scalars[a.kind])
+    fail("%s: real numbers expected, got %s; real, imag, abs and angle give "
+      .. "some", what, a.kind)
   end
 end
 
 local function check_numbers(v, n, name, fname)
   check(v, n, name, fname)
   if not types[v.kind] then
-    needs_numbers(format("%s: argument %d (%s)", fname, n, name), v)
+    needs_reals(format("%s: argument %d (%s)", fname, n, name), v)
   end
   return v
 end
 
+-- Returns true if a type is real or complex, not of integers.
+local function has_fractions(kind) return C.core.reals[kind] ~= nil end
+
 -- Returns the result type of operands that may be numbers: it follows from the
 -- arrays, then from whether any number is not an integer.
-local function result_type(what, words, ...)
+local function common_type(what, words, ...)
   local kind, real
   for i = 1, select("#", ...) do
     local v = select(i, ...)
     if is(v) then
-      if not types[v.kind] then needs_numbers(label(what, words, i), v) end
       local t, why = v.kind, nil
       if kind then t, why = promote(kind, t) end
       if not t then fail("%s: %s", what, why) end
@@ -510,13 +535,22 @@ local function result_type(what, words, ...)
       real = real or mathtype(v) == "float"
     end
   end
-  if real and not types[kind].real then kind = "float" end
+  if real and not has_fractions(kind) then kind = "float" end
   return kind
+end
+
+-- Returns that type; refuses complex operands.
+local function result_type(what, words, ...)
+  for i = 1, select("#", ...) do
+    local v = select(i, ...)
+    if is(v) then needs_reals(label(what, words, i), v) end
+  end
+  return common_type(what, words, ...)
 end
 
 -- Refuses to compute in double if an array's device cannot.
 local function needs_double(what, kind, a)
-  if kind ~= "double" then return end
+  if C.core.reals[kind] ~= "double" then return end
   local base = a.home
   if C.storage(base) and not base.device.fp64 then
     fail("%s: %s does not compute in double", what, base.device.name)
@@ -526,7 +560,7 @@ end
 -- Returns true if every device computes in a type.
 local devices, all_double = lze.devices, nil
 local function is_everywhere(kind)
-  if kind ~= "double" then return true end
+  if C.core.reals[kind] ~= "double" then return true end
   if all_double == nil then
     local all = true
     for _, d in ipairs(devices()) do all = all and d.fp64 end
@@ -553,8 +587,9 @@ local TOO_LARGE = X.too_large -- for a float
 local function new_binary(name, what, rule, fname, x, y)
   check_operands(fname or what, pair, x, y)
   if not is(y) then check_array(x, 1, "a", what) end
-  local kind = result_type(what, pair, x, y)
-  if rule == "real" and not types[kind].real then kind = "float" end
+  local kind = (C.core.complex_results[name] and common_type or result_type)(
+    what, pair, x, y)
+  if rule == "real" and not has_fractions(kind) then kind = "float" end
   if rule == "bits" and types[kind].real then
     fail("%s: integers expected, got %s", what, kind)
   end
@@ -649,9 +684,11 @@ end
 -- with the same key have the same operation.
 local function new_unary(name, what, rule, x)
   local kind = x.kind
-  needs_numbers(label(what, pair, 1), x)
+  local result = C.core.complex_results[name]
+  if not result then needs_reals(label(what, pair, 1), x) end
   needs_double(what, kind, x)
-  local all, real = is_everywhere(kind), types[kind].real
+  local all, real = is_everywhere(kind), has_fractions(kind)
+  if result == "real" then kind = C.core.scalars[kind] or kind end
   if rule == "whole" and not real then name = "copy" end
   if rule == "real" and not real then kind = "float" end
   if rule == "mask" then kind = "uchar" end
@@ -685,8 +722,9 @@ end
 meta.__unm = unary("neg", "-a")
 
 function meta.__bnot(x)
-  needs_numbers("~a: a", x)
-  if types[x.kind].real then fail("~a: integers expected, got %s", x.kind) end
+  if has_fractions(x.kind) then
+    fail("~a: integers expected, got %s", x.kind)
+  end
   return express(x.mask and "lnot" or "bnot", x.kind, x.dims, x.mask, x)
 end
 
@@ -721,7 +759,8 @@ for name, rule in next, {isnan = "mask", isfinite = "mask", neg = "same",
   isinf = "mask", positive = "same", square = "same", relu = "same",
   reciprocal = "real", asinh = "real", acosh = "real", atanh = "real",
   exp2 = "real", softplus = "real", cbrt = "real", erf = "real", erfc = "real",
-  gamma = "real", lgamma = "real"} do
+  gamma = "real", lgamma = "real", real = "same", imag = "same", conj = "same",
+  angle = "real"} do
   define(name, unary(name, name, rule, name,
     rule == "whole" and check or check_array))
 end
@@ -760,12 +799,11 @@ local function ternary(op, words, x, y, z, kind, as_real, mask)
   if as_real and not types[kind].real then kind = "float" end
   needs_double(what, kind, a)
   local shape = {}
-  local width = kind == "double" and kind or "float"
+  local width = C.core.reals[kind] == "double" and "double" or "float"
   for i, v in ipairs {x, y, z} do
     if is(v) then
-      if not types[v.kind] then needs_numbers(label(what, words, i), v) end
       shape = broadcast(what, shape, v.dims)
-    elseif types[kind].real and C.misfit(width, v) then
+    elseif has_fractions(kind) and C.misfit(width, v) then
       fitting(label(what, words, i), width, v)
     end
   end
@@ -792,7 +830,7 @@ define("where", function(c, x, y)
   check_operands("where", words, c, x, y)
   local kind
   if is(x) or is(y) then
-    kind = result_type("where", words, 1, x, y) -- c has no effect on the type
+    kind = common_type("where", words, 1, x, y) -- c has no effect on the type
   else
     kind = mathtype(x) == "integer" and mathtype(y) == "integer" and "long" or
       "float"
@@ -851,20 +889,23 @@ end)
 -- a:to(type): reals become integers by dropping the fraction.
 define("to", function(x, kind)
   check_array(x, 1, "a", "to")
-  if not types[x.kind] then needs_numbers("to: argument 1 (a)", x) end
-  kind = type_of(kind, "to", "argument 2 (type)")
+  kind = any_type_of(kind, "to", "argument 2 (type)")
+  if types[kind] then needs_reals("to: argument 1 (a)", x) end
   needs_double("to", kind, x)
-  local cuts = types[x.kind].real and not types[kind].real
+  local cuts = has_fractions(x.kind) and not has_fractions(kind)
   return express(cuts and "to_integer" or "copy", kind, x.dims, nil, x)
 end)
 
 -- --- construction ------------------------------------------------------------
 
-local function option_type(t, fname, n, otherwise)
+-- Returns the type and the device that options, which are argument n, name;
+-- `check_type` is type_of or, by default, any_type_of.
+local function option_type(t, fname, n, otherwise, check_type)
   local o = options(t, {"type", "device"}, fname, n)
   local kind = otherwise
   if o.type ~= nil then
-    kind = type_of(o.type, fname, format("argument %d (options): type", n))
+    kind = (check_type or any_type_of)(o.type, fname,
+      format("argument %d (options): type", n))
   end
   if o.device == nil or C.type(o.device) == "device" then
     return kind, o.device
@@ -884,7 +925,9 @@ local function option_type(t, fname, n, otherwise)
   return kind, device
 end
 
+-- Fills a new array; a complex one also with a real number.
 local function filled(a, value)
+  if not types[a.kind] and type(value) == "number" then value = {value, 0} end
   if a.size > 0 then a.base:fill(value) end
   return a
 end
@@ -900,8 +943,8 @@ function A.ones(shape, o)
 end
 
 function A.full(shape, value, o)
-  check_number(value, "full", 2, "value")
   local kind, device = option_type(o, "full", 3, "float")
+  if types[kind] then check_number(value, "full", 2, "value") end
   value = fitting("full: argument 2 (value)", kind, value)
   return filled(new_on(device, kind, check_shape(shape, "full", 1)), value)
 end
@@ -988,7 +1031,7 @@ function A.arange(first, last, step, o)
     math.tointeger(step)
   local reach = from and to and by and (to - from < 0) == (to < from)
   local kind, device = option_type(o, "arange", place,
-    exact and "long" or "float")
+    exact and "long" or "float", type_of)
   local n, ends = 0, false
   if last == first or (last < first) == (step < 0) then
     if exact and not reach then
@@ -1021,7 +1064,7 @@ end
 function A.linspace(first, last, n, o)
   check_finite(first, "linspace", 1, "first")
   check_finite(last, "linspace", 2, "last")
-  local kind, device = option_type(o, "linspace", 4, "float")
+  local kind, device = option_type(o, "linspace", 4, "float", type_of)
   n = check_size(n, "linspace", 3, "n")
   check_shape({n}, "linspace")
   first = fitting("linspace: argument 1 (first)", kind, first)
@@ -1045,11 +1088,21 @@ function A.eye(n, m, o)
   return a
 end
 
--- Returns the shape of nested tables, and their numbers in a list.
-local function flatten(source, what)
+-- Returns true if v is a table of two numbers: a complex number.
+local function is_pair(v)
+  return type(v) == "table" and not is(v) and #v == 2 and
+    type(v[1]) == "number" and type(v[2]) == "number"
+end
+
+-- Returns the shape of nested tables, and their numbers in a list.  With
+-- `pairs`, a table of two numbers inside them is a complex number, and the list
+-- has tables of two.
+local function flatten(source, what, pairs)
   local shape, list = {}, {}
   local level = source
-  while type(level) == "table" and not is(level) do
+  while type(level) == "table" and not is(level) and
+    not (pairs and #shape > 0 and is_pair(level))
+  do
     shape[#shape + 1] = #level
     level = level[1]
   end
@@ -1063,7 +1116,10 @@ local function flatten(source, what)
         where == "" and "" or ": element " .. where)
     end
     if d > #shape then
-      if type(t) ~= "number" then
+      if pairs and type(t) == "number" then t = {t, 0} end
+      if pairs and not is_pair(t) then
+        refuse("a number or {re, im} expected, got %s", C.describe(t))
+      elseif not pairs and type(t) ~= "number" then
         refuse("a number expected, got %s", C.describe(t))
       end
       list[#list + 1] = t
@@ -1150,32 +1206,30 @@ end
 -- Returns an array of the numbers of nested tables, beside the buffer `home` if
 -- given; errors begin with `what`.
 local function from_tables(kind, source, what, home)
-  local shape, list = flatten(source, what)
-  local base = from_list(C.core.scalars[kind] or kind, list, shape, what,
-    home)
+  local shape, list = flatten(source, what, C.core.scalars[kind])
+  local base = from_list(kind, list, shape, what, home)
   return array_over(base, 0, shape, packed_strides(shape), nil, true)
 end
 
 -- A(type, source [, shape])
 setmetatable(A, {__call = function(_, kind, source, shape, ...)
   no_more("array", 3, ...)
+  kind = any_type_of(kind, "array", "argument 1 (type)")
   local scalar = C.core.scalars[kind]
-  if not scalar then kind = type_of(kind, "array", "argument 1 (type)") end
   local a
   if mathtype(whole(source)) == "integer" then
     local n = check_size(source, "array", 2, "source")
-    a = filled(new_on(nil, kind, check_shape({n}, "array", 2, "source")),
-      scalar and {0, 0} or 0)
+    a = filled(new_on(nil, kind, check_shape({n}, "array", 2, "source")), 0)
   elseif type(source) == "table" and not is(source) then
     a = from_tables(kind, source, "array: argument 2 (source)")
   elseif is(source) then
     check(source, 2, "source", "array")
-    a = (types[source.type] and source or C.core.parts(source)):to(
-      scalar or kind)
+    a = types[source.kind] and source or C.core.parts(source)
+    a = a:to(scalar or kind)
   elseif C.type(source) == "buffer" then
     if not C.storage(source) then
       fail("array: argument 2 (source): the buffer is closed")
-    elseif source.type ~= kind then
+    elseif (C.core.complex_kinds[source.type] or source.type) ~= kind then
       fail("array: argument 2 (source): a buffer of %s expected, got one of %s",
         kind, source.type)
     end
@@ -1584,8 +1638,11 @@ local function put(a, place, v)
     end
     v = v:item()
   end
-  if not types[a.kind] then return made(store, a.base, place, v) end
-  if type(v) ~= "number" then
+  if not types[a.kind] then
+    if type(v) ~= "number" and not is_pair(v) then
+      fail("a[i] = v: a number or {re, im} expected, got %s", C.describe(v))
+    end
+  elseif type(v) ~= "number" then
     fail("a[i] = v: a number expected, got %s", C.describe(v))
   end
   v = fitting("a[i] = v", a.kind, v)
@@ -1710,16 +1767,16 @@ local ends <const> = {"the array", "what is put into it"}
 local function set(a, v, fname, what)
   what = what or fname
   evaluate(a)
-  if type(v) == "table" and not is(v) then
+  local whole_pair = not types[a.kind] and is_pair(v) and
+    (fname == "fill" or #a.dims == 0)
+  if type(v) == "table" and not is(v) and not whole_pair then
     v = from_tables(a.kind, v, what, a.home)
-    if not types[a.kind] then v = C.core.join(v, what) end
   end
-  local kind = kind_of(v, what)
-  if not types[a.kind] or not types[kind] and is(v) then
-    if kind ~= a.kind then
-      fail("%s: elements of %s expected, got %s", what, a.kind, kind)
-    end
-  elseif is(v) and types[kind].real and not types[a.kind].real then
+  local kind = whole_pair and a.kind or kind_of(v, what)
+  if is(v) and not types[kind] and types[a.kind] then
+    fail("%s: %s cannot go into elements of %s; real, imag, abs and angle give "
+      .. "reals", what, kind, a.kind)
+  elseif is(v) and has_fractions(kind) and not has_fractions(a.kind) then
     fail("%s: a real cannot go into elements of %s; use :to", what, a.kind)
   end
   if not is(v) then
@@ -1728,7 +1785,7 @@ local function set(a, v, fname, what)
     if a.flat and a.size > 0 then a.flat:fill(v)
     else
       local t = types[a.kind]
-      if t.real and t.bits == 16 then -- A kernel would read v as a float.
+      if not t or t.bits == 16 and t.real then -- A kernel would read a float.
         v = filled(new(a.kind, {}, nil, a.home), v)
       end
       compute("copy", a, v)
@@ -1773,19 +1830,19 @@ function meta.__newindex(a, key, v)
         shape_text(key.dims))
     end
     together("a[m] = v", {"a", "m", "v"}, a, key, v)
-    needs_numbers("a[m] = v: a", a)
     if type(v) == "table" and not is(v) then
       v = from_tables(a.kind, v, "a[m] = v", a.home)
     end
     if is(v) then
-      needs_numbers("a[m] = v: v", v)
       broadcast("a[m] = v", a.dims, v.dims)
-      local fits = types[a.kind].real or not types[v.kind].real
+      local fits = has_fractions(a.kind) or not has_fractions(v.kind)
+      fits = fits and (types[v.kind] or not types[a.kind])
       if fits and a.mask and not v.mask then v = v:ne(0)
       elseif fits and v.kind ~= a.kind then v = v:to(a.kind) end
     else
       kind_of(v, "a[m] = v")
       v = fitting("a[m] = v", a.kind, v)
+      if not types[a.kind] then v = v[1] end
     end
     set(a, A.where(wide, v, a), "a[m] = v")
   elseif kind == "table" then
@@ -1817,7 +1874,9 @@ define("set", function(a, v)
 end)
 define("fill", function(a, v)
   check(a, 1, "a", "fill")
-  if types[a.kind] or is(v) then check_number(v, "fill", 2, "value") end
+  if types[a.kind] or not is_pair(v) then
+    check_number(v, "fill", 2, "value")
+  end
   return set(a, v, "fill", "fill: argument 2 (value)")
 end)
 define("copy", function(a, v)
@@ -1897,7 +1956,7 @@ define("table", function(a)
 end)
 
 -- Exports for the other files of arrays.
-for key, v in next, {label = label, methods = methods, ready = ready,
+for key, v in next, {methods = methods, ready = ready,
   contiguous = contiguous,
   promote = promote, options = options, option_type = option_type,
   dimension = dimension, type_of = type_of, check_shape = check_shape,
@@ -1910,6 +1969,8 @@ for key, v in next, {label = label, methods = methods, ready = ready,
   first_of = first_of, narrow = narrow, view = view,
   operand_in = operand_in,
   check_numbers = check_numbers, result_type = result_type,
+  common_type = common_type, any_type_of = any_type_of,
+  has_fractions = has_fractions, label = label,
   check_integer = check_integer, whole = whole, made = made,
   script_kernel = script_kernel} do
   core[key] = v
@@ -1934,6 +1995,7 @@ C.part("array_signal", core)
 C.part("array_shape", core)
 C.part("array_statistics", core)
 C.part("array_search", core)
+C.part("array_complex", core)
 
 -- Functions that take sizes in one table, and the beginning of their calls.
 local sized = {zeros = "A.", ones = "A.", rand = "A.", randn = "A.",

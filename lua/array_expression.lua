@@ -20,6 +20,8 @@
 -- evaluated.
 
 local core = ...
+local complex = core.C.part("array_complex_text", core)
+local scalars, applies = complex.scalars, complex.applies
 local C, beside, is, meta, types = core.C, core.beside, core.is, core.meta,
   core.types
 local abs, ipairs, mathtype, next = math.abs, ipairs, math.type, next
@@ -77,7 +79,8 @@ local texts = {
   atanh = "atanh(X)", exp2 = "2.0 ^ X", logaddexp = "logaddexp(X, Y)",
   softplus = "softplus(X)", cbrt = "cbrt(X)",
   nextafter = "nextafter(X, Y, U, E, M)", erf = "erf(X, U)",
-  erfc = "erfc(X, U)", gamma = "gamma(X, U)", lgamma = "lgamma(X)"
+  erfc = "erfc(X, U)", gamma = "gamma(X, U)", lgamma = "lgamma(X)",
+  real = "X", conj = "X", imag = "0", angle = "math.atan(0.0, X)"
 }
 
 -- Texts for ulong: a kernel reads its elements from 2^63 on as negative.
@@ -365,6 +368,7 @@ local function odd(x)
 end
 ]]
 functions = functions:gsub("%$(%l+)%((%l)%)", polynomial)
+functions = functions .. complex.functions
 
 -- The functions in their order: {name, text}.  They call earlier ones.
 local definitions = {}
@@ -386,9 +390,11 @@ local function complete(text)
   return "local math, fma = ...\n" .. text
 end
 
--- The real type in which each real type is computed.
+-- The real type in which each real or complex type is computed.
 local reals = {half = "float", bfloat16 = "float", float = "float",
   double = "double"}
+for name, scalar in next, scalars do reals[name] = scalar end
+core.reals = reals
 
 -- U, E and M in texts: half the distance from 1 to the next larger number of a
 -- type, its smallest number above 0, and its largest number.
@@ -434,7 +440,7 @@ local function operation(name, kind, width, x, y, z)
     z or "array")
   if not op.operation then                  -- set last: a hook may raise before
     op.name, op.type, op.reals, op.trial = name, kind, width, trial
-    op.apart = reals[kind] ~= nil and kind ~= width
+    op.apart = reals[kind] ~= nil and (scalars[kind] or kind) ~= width
     op.arity, op.x, op.y, op.z = arity, x, y, z
     op.operation = op
   end
@@ -530,6 +536,7 @@ local known_count, MOST_KNOWN <const> = 0, 4096
 -- of these.
 local strided_keys = {}
 for name in next, types do strided_keys[name] = "strided " .. name end
+for name in next, scalars do strided_keys[name] = "strided " .. name end
 
 local function same_shape(a, b)
   if a == b then return true end
@@ -551,9 +558,9 @@ end
 -- State of a walk through a tree: the array for the results (into), its buffer
 -- if the results are in order there (out), the leaves and numbers in order
 -- (slots), the kernel's arguments (args), its operations (ops), true if some
--- leaf is an expression (pending), and what it has seen of the tree: for a leaf
--- its slot number, for an expression STEPS plus its step number.  One state is
--- reused by the next walk.
+-- leaf is an expression (pending), true if the results or some leaf are complex
+-- (pairs), and what it has seen of the tree: for a leaf its slot number, for an
+-- expression STEPS plus its step number.  One state is reused by the next walk.
 local spare
 local walks = 0
 local STEPS <const> = 1 << 8
@@ -572,7 +579,7 @@ local function begin_walk(w, into, real)
   walks, w.id = id, id
   w.into, w.out, w.dims, w.real = into, into.flat, into.dims, real
   w.count, w.steps, w.strided, w.kept = 0, 0, into.flat and 0 or 1, 0
-  w.pending = false
+  w.pending, w.pairs = false, scalars[into.kind] ~= nil
 end
 
 -- Ends a walk; returns true if no other walk has started since.
@@ -636,6 +643,7 @@ function visit(w, at, v, above)
     data = op or v.base
   end
   if op then w.pending = true end
+  if scalars[v.kind] then w.pairs = true end
   w.count, w.slots[n], w.args[n + 1], seen[v] = n, v, data, id + n
   return step(at, key)
 end
@@ -672,6 +680,7 @@ local function is_ulong(v) return type(v) == "table" and v.kind == "ulong" end
 
 -- Returns the text of an operation on x, y and z, whose names are X, Y and Z.
 local function fill_in(op, x, y, z, X, Y, Z)
+  if applies(op, x, y, z) then return complex.fill_in(op, x, y, z, X, Y, Z) end
   local name, text = op.name, texts[op.name]
   if name == "copy" and op.type == "bfloat16" and not is_real(x) then
     -- The store rounds integers once, and reads ulong as signed.
@@ -742,11 +751,18 @@ local function write_tree(w, op, x, y, z)
       if wraps[own.type] then text = format(wraps[own.type], text) end
       steps = steps + 1
       name = "t" .. steps
-      add("local %s = %s", name, text)
+      local both = scalars[own.type] and name .. "r, " .. name .. "i"
+      add("local %s = %s", both or name, text)
     else
       slot = slot + 1
       name, parameters[slot] = "v" .. slot, "s" .. slot
-      add("local v%d = s%d[%s]", slot, slot, place("s" .. slot, is_flat(w, v)))
+      local from = place("s" .. slot, is_flat(w, v))
+      if scalars[v.kind] then
+        add("local v%dr, v%di = s%d[2 * (%s) - 1], s%d[2 * (%s)]", slot, slot,
+          slot, from, slot, from)
+      else
+        add("local v%d = s%d[%s]", slot, slot, from)
+      end
     end
     names[v] = name
     return name
@@ -793,8 +809,10 @@ local function make_kernel(w, op, x, y, z)
   local name = name_of_walk(w)
   local parameters, lines, value, place = write_tree(w, op, x, y, z)
   use_operations(w)
-  local text = format("return function(i, r, %s)\n  %s\n  r[%s] = %s\nend",
-    concat(parameters, ", "), concat(lines, "\n  "), place, value)
+  local target = format(scalars[op.type] and
+    "r[2 * (%s) - 1], r[2 * (%s)]" or "r[%s]", place, place)
+  local text = format("return function(i, r, %s)\n  %s\n  %s = %s\nend",
+    concat(parameters, ", "), concat(lines, "\n  "), target, value)
   return C.kernel(C.text(complete(text), name)(math, C.work.fma),
     {name = "array_" .. name, real = op.reals})
 end
@@ -812,6 +830,19 @@ local function add_strides(list, n, a, shape)
     list[n + d] = e >= 1 and a.dims[e] ~= 1 and a.stride[e] or 0
   end
   return n + rank
+end
+
+-- Replaces the buffers of complex numbers among a walk's arguments.
+local function pass_reals(w, list)
+  if not w.pairs then return list end
+  if scalars[w.into.kind] then list[1] = complex.as_reals(list[1]) end
+  for k = 1, w.count do
+    local v = w.slots[k]
+    if type(v) == "table" and scalars[v.kind] then
+      list[k + 1] = complex.as_reals(list[k + 1])
+    end
+  end
+  return list
 end
 
 -- Returns the arguments of a walk's kernel, and their number; the first is
@@ -835,7 +866,7 @@ local function arguments(w, out)
     end
   end
   w.kept = n
-  return list, n
+  return pass_reals(w, list), n
 end
 
 local mode = C.fuse()
@@ -1058,7 +1089,8 @@ end
 local function fuses(w, entry, size, how, names)
   local rank = max(#w.dims, 1)
   if how == "apart" or mode == "never" then return false, "LZE_FUSE=never" end
-  if w.count * 2 + w.steps + (w.strided + 2) * (rank + 1) >
+  local each = w.pairs and 2 or 1
+  if w.count * (each + 1) + w.steps * each + (w.strided + 2) * (rank + 1) >
       (names or NAMES) then
     return false, "too many operands with strides for one kernel"
   elseif how == "fuse" or mode == "always" then
@@ -1197,7 +1229,9 @@ end
 -- the same array, or already computed.
 local function remember(a, w, entry, id)
   local op, x, y, z = parts_of(a)
-  if not op or w.strided > 0 or #op.launches == MOST_LAUNCHES then return end
+  if not op or w.strided > 0 or w.pairs or #op.launches == MOST_LAUNCHES then
+    return
+  end
   local like = {fused = w.steps > 1 and 1 or 0,
     run = write_relaunch(entry.kernel, a.dims, op.type, op, x, y, z)}
   if walks ~= id then return end
@@ -1455,7 +1489,8 @@ end
 -- Returns true if a copy into `into` copies bits: a kernel would load 16-bit
 -- reals as floats, which loses the payload of NaNs.
 local function copies_bits(name, into, x)
-  return name == "copy" and reals[into.kind] and types[into.kind].bits == 16 and
+  local t = types[into.kind]
+  return name == "copy" and t and t.real and t.bits == 16 and
     type(x) == "table" and x.kind == into.kind
 end
 
@@ -1463,10 +1498,6 @@ end
 -- `width` if given.
 local function compute(name, into, x, y, z, width)
   if into.size == 0 then return into end
-  if not types[into.kind] then -- complex numbers can only be copied
-    compute(name, core.parts(into), core.parts(x))
-    return into
-  end
   evaluate_operands(x, y, z)
   if copies_bits(name, into, x) then
     compute(name, as_bits(into), as_bits(x))
@@ -1563,8 +1594,8 @@ local function record(g, name, dst, e)
   core.check(e, 4, "expression", what)
   if dst.op then
     fail("argument 3 (dst): an array expected, got an expression")
-  elseif not types[dst.kind] or not types[e.kind] then
-    fail("%s has no arithmetic", types[dst.kind] and e.kind or dst.kind)
+  elseif scalars[e.kind] and not scalars[dst.kind] then
+    fail("%s cannot go into elements of %s", e.kind, dst.kind)
   elseif reals[e.kind] and not reals[dst.kind] then
     fail("a real cannot go into elements of %s; use :to", dst.kind)
   elseif not same_shape(core.broadcast(what, dst.dims, e.dims), dst.dims)

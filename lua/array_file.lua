@@ -18,7 +18,8 @@ local elements = {
   b1 = {"uchar", 1, mask = true}, i1 = {"char", 1}, u1 = {"uchar", 1},
   i2 = {"short", 2}, u2 = {"ushort", 2}, i4 = {"int", 4}, u4 = {"uint", 4},
   i8 = {"long", 8}, u8 = {"ulong", 8}, f2 = {"half", 2}, f4 = {"float", 4},
-  f8 = {"double", 8}, c8 = {"float2", 4}, c16 = {"double2", 8}
+  f8 = {"double", 8}, c8 = {"complex64", 4},
+  c16 = {"complex128", 8}
 }
 
 local kinds = {} -- descr by element type

@@ -101,7 +101,7 @@ end
 
 local function reals(op, shape, o)
   shape = core.check_shape(shape, op, 1)
-  local kind, device = core.option_type(o, op, 2, "float")
+  local kind, device = core.option_type(o, op, 2, "float", core.type_of)
   if not types[kind].real then
     fail("%s: argument 2 (options): type: half, bfloat16, float or double "
       .. "expected, got %s; randint gives integers", op, kind)
@@ -140,7 +140,8 @@ end
 -- inclusive.
 function A.randint(shape, low, high, o)
   shape = core.check_shape(shape, "randint", 1)
-  local kind, device = core.option_type(o, "randint", 4, "long")
+  local kind, device = core.option_type(o, "randint", 4, "long",
+    core.type_of)
   local least, most = range_of(kind)
   local function bound(v, n, name)
     local i = mathtype(v) and math.tointeger(v)

@@ -259,9 +259,9 @@ end
 
 -- Returns a number as an element of a: 1 or 0 for a mask.
 local function element_of(a, v, what)
-  v = core.fitting(what, core.scalars[a.kind] or a.kind, v)
+  v = core.fitting(what, a.kind, v)
   if a.mask then return v ~= 0 and 1 or 0 end
-  return types[a.kind] and v or {v, 0}
+  return v
 end
 
 -- Returns the numbers of elements before and after each dimension.
@@ -526,11 +526,6 @@ define("array_equal", function(a, b)
   check(a, 1, "a", "array_equal")
   check(b, 2, "b", "array_equal")
   if not same_shape(a.dims, b.dims) then return false end
-  if core.scalars[a.kind] and core.scalars[b.kind] then
-    a, b = core.parts(a), core.parts(b)
-  end
-  check_numbers(a, 1, "a", "array_equal")
-  check_numbers(b, 2, "b", "array_equal")
   if not core.promote(a.kind, b.kind) then -- ulong and a signed type
     a, b = a:to "long", b:to "long"
     return (a:eq(b) & a:ge(0)):all():item() ~= 0
@@ -591,17 +586,19 @@ end)
 
 -- Returns the type that argument n is, or that its elements have.
 local function type_given(v, fname, n, name)
-  if is(v) then return check_numbers(v, n, name, fname).kind end
-  return core.type_of(v, fname, "argument " .. n .. " (" .. name .. ")")
+  if is(v) then return check(v, n, name, fname).kind end
+  return core.any_type_of(v, fname, "argument " .. n .. " (" .. name .. ")")
 end
 
 -- Bits of the fraction, and the greatest exponent.
 local reals <const> = {half = {10, 15}, bfloat16 = {7, 127}, float = {23, 127},
   double = {52, 1023}}
 
--- A.finfo(type) -> what numbers of a real type there are.
+-- A.finfo(type) -> what numbers of a real type, or parts of complex ones, there
+-- are.
 function A.finfo(kind)
   kind = type_given(kind, "finfo", 1, "type")
+  kind = core.scalars[kind] or kind
   local t = reals[kind]
   if not t then
     fail("finfo: argument 1 (type): half, bfloat16, float or double expected, "
@@ -617,7 +614,7 @@ end
 function A.iinfo(kind)
   kind = type_given(kind, "iinfo", 1, "type")
   local t = types[kind]
-  if t.real then
+  if core.has_fractions(kind) then
     fail("iinfo: argument 1 (type): a type of integers expected, got %s", kind)
   end
   local range = t.signed and 1 << t.bits - 1 or
@@ -644,13 +641,13 @@ function A.result_type(...)
       kind = t
     end
   end
-  if real and not (kind and types[kind].real) then return "float" end
+  if real and not (kind and core.has_fractions(kind)) then return "float" end
   return kind or "long"
 end
 
 -- A.can_cast(from, to) -> true if results of both types are of type `to`.
 function A.can_cast(from, to)
   from = type_given(from, "can_cast", 1, "from")
-  to = core.type_of(to, "can_cast", "argument 2 (to)")
+  to = core.any_type_of(to, "can_cast", "argument 2 (to)")
   return core.promote(from, to) == to
 end

@@ -121,7 +121,7 @@ end
 
 -- Returns texts of one width for values of an element type.
 local function texts_of(values, kind)
-  local scalar = kind:match "^bfloat16" or kind:match "^%a+"
+  local scalar = core.scalars[kind] or kind
   local texts = {}
   if type(values[1]) == "table" then -- vectors: their parts in columns
     local columns = {}

@@ -168,7 +168,7 @@ define("conv2d", function(a, k, o) return convolve(a, k, o, "conv2d", 2) end)
 
 -- --- complex numbers ---------------------------------------------------------
 
-local scalars = {float2 = "float", double2 = "double"}
+local scalars = core.scalars
 
 -- Returns the parts of a complex array in another dimension; shares elements.
 local function parts(z)
@@ -182,7 +182,7 @@ end
 -- Returns a new complex array from an array whose last dimension has the parts;
 -- `what` names it in errors.
 local function join(x, what)
-  local kind = x.kind .. "2"
+  local kind = core.complex_of[x.kind]
   if x.dims[#x.dims] ~= 2 then
     fail("%s: %s: a last dimension of 2, the real and the imaginary parts, "
       .. "expected, got shape %s", what, kind, shape_text(x.dims))
@@ -445,8 +445,7 @@ end
 local function pairs_of(a, fname)
   local kind = scalars[a.kind]
   if not kind and not types[a.kind] then
-    fail("%s: argument 1 (a): numbers or float2 expected, got %s", fname,
-      a.kind)
+    fail("%s: argument 1 (a): numbers expected, got %s", fname, a.kind)
   end
   if not kind then kind = a.kind == "double" and "double" or "float" end
   core.needs_double(fname, kind, a)
@@ -542,4 +541,4 @@ define("irfft", function(a, o)
 end)
 
 -- Exports for array.lua.
-core.scalars, core.parts, core.join = scalars, parts, join
+core.parts, core.join = parts, join

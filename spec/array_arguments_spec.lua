@@ -310,8 +310,8 @@ describe("an argument of lze.array", function()
       assert.is_nil(text:find("lze array", 1, true))
       assert.matches("\n%S*array_arguments_spec.lua:%d+: ", text)
     end
-    assert.equal("explain: argument 1 (a): float2 has no arithmetic; " ..
-      'lze.array("float", a) has its parts',
+    assert.equal("explain: argument 1 (a): real numbers expected, got " ..
+      "complex64; real, imag, abs and angle give some",
       said(A.explain, A("float2", 2), "sum"))
   end)
 end)

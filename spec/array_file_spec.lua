@@ -93,7 +93,7 @@ describe("A.load", function()
     with(npy(header(">c8", "(2,)"), (">ffff"):pack(1, 2, -3, 0.5)),
       function(path)
         local a = A.load(path)
-        assert.equal("float2", a.type)
+        assert.equal("complex64", a.type)
         assert.same({{1.0, 2.0}, {-3.0, 0.5}}, a.buffer:read())
       end)
   end)

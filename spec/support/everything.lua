@@ -310,6 +310,17 @@ part("convolutions and transforms", function()
   same({1, 2, 3, 4}, x:rfft():irfft():read())
 end)
 
+part("complex arrays", function()
+  local A = lze.array
+  local z = A.complex(A("float", {3, 0}), 4)
+  same({3, 0}, z:real():read())
+  same({4, 4}, z:imag():read())
+  same({5, 4}, z:abs():read())
+  same({3, -4, 0, -4}, A("float", z:conj()):read())
+  assert(A.polar(2, 0):angle():item() == 0)
+  same({9, 4, 3, 4}, A("float", z * z / z + A("float", {6, 3})):read())
+end)
+
 part("random arrays", function()
   local A = lze.array
   A.seed(1)

@@ -33,6 +33,12 @@ static const unsigned char array_text[] = {
 static const unsigned char array_expression_text[] = {
 #include "lua/array_expression.h"
 };
+static const unsigned char array_complex_text[] = {
+#include "lua/array_complex.h"
+};
+static const unsigned char array_complex_text_text[] = {
+#include "lua/array_complex_text.h"
+};
 static const unsigned char array_file_text[] = {
 #include "lua/array_file.h"
 };
@@ -74,6 +80,10 @@ static const unsigned char array_statistics_text[] = {
 static const lze_Script parts[] = {
     {"lze array_expression.lua", array_expression_text,
      sizeof array_expression_text, NULL},
+    {"lze array_complex.lua", array_complex_text, sizeof array_complex_text,
+     NULL},
+    {"lze array_complex_text.lua", array_complex_text_text,
+     sizeof array_complex_text_text, NULL},
     {"lze array_file.lua", array_file_text, sizeof array_file_text, NULL},
     {"lze array_map.lua", array_map_text, sizeof array_map_text, NULL},
     {"lze array_reduce.lua", array_reduce_text, sizeof array_reduce_text,

@@ -53,6 +53,12 @@ const lze_Type *lze_type_of(lze_Scalar scalar, unsigned lanes) {
   return NULL;
 }
 
+/* Names of vectors that hold complex numbers. */
+static const struct {
+  const char *alias;
+  lze_Scalar scalar;
+} complex_names[] = {{"complex64", LZE_F32}, {"complex128", LZE_F64}};
+
 /* Returns true if the name is a struct's text. */
 static bool type_is_struct(const char *name) {
   return strncmp(name, "struct {", 8) == 0;
@@ -66,6 +72,9 @@ const lze_Type *lze_type_find(const char *name) {
         (scalar_names[i].other != NULL &&
          strcmp(scalar_names[i].other, name) == 0))
       return &types[WIDTHS * i];
+  for (size_t i = 0; i < sizeof complex_names / sizeof *complex_names; i++)
+    if (strcmp(complex_names[i].alias, name) == 0)
+      return lze_type_of(complex_names[i].scalar, 2);
   char problem[160];
   return type_is_struct(name) ? lze_struct_type(name, problem) : NULL;
 }
