@@ -1972,6 +1972,7 @@ for key, v in next, {methods = methods, ready = ready,
   common_type = common_type, any_type_of = any_type_of,
   has_fractions = has_fractions, label = label,
   check_integer = check_integer, whole = whole, made = made,
+  count_of = count_of, tables = {},
   script_kernel = script_kernel} do
   core[key] = v
 end
@@ -1992,6 +1993,7 @@ C.part("array_show", core)
 C.part("array_index", core)
 C.part("array_order", core)
 C.part("array_signal", core)
+C.part("array_fourier", core)
 C.part("array_shape", core)
 C.part("array_statistics", core)
 C.part("array_search", core)
@@ -2034,6 +2036,14 @@ local exported, public_methods = {}, {}
 for name, f in next, A do
   exported[name] = public(name, f)
   if methods[name] then public_methods[name] = exported[name] end
+end
+-- Tables of functions of one subject; one that has the name of a function can
+-- be called like it.
+for name, list in next, core.tables do
+  local t, f = {}, exported[name]
+  for _, member in ipairs(list) do t[member] = exported[member] end
+  exported[name] = setmetatable(t, f and {
+    __call = function(_, ...) return f(...) end})
 end
 exported.newaxis = newaxis
 setmetatable(exported, {__call = X.public(getmetatable(A).__call, -1)})

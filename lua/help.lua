@@ -414,6 +414,7 @@ local function help(x, kind)
     local word = lower(trim(x))
     if word == "" then return contents(), true end
     word = gsub(word, "^lze%.array%.", "a.") -- as in the manual
+    word = gsub(word, "^a%.%l+%.", "a.") -- a table of functions, as A.fft
     word = gsub(word, "^w%.", "lze.work.")
     if chapters[word] then return of_word(chapters[word]) end
     if receivers[word] and rawget(C.lze(), word) == nil then

@@ -38,7 +38,8 @@ describe("an argument of lze.array", function()
     {"searchsorted", "x", "x"}, {"histogram", "x", 2}, {"mm", "x", "x"},
     {"mv", "x", "x"}, {"outer", "x", "x"}, {"trace", "x"}, {"tril", "x"},
     {"triu", "x"}, {"conv1d", "x", "x"}, {"conv2d", "x", "x"}, {"fft", "x"},
-    {"ifft", "x"}, {"rfft", "x"}, {"irfft", "x"}, {"take", "x", "i"},
+    {"ifft", "x"}, {"rfft", "x"}, {"irfft", "x"}, {"fftn", "x"},
+    {"rfft2", "x"}, {"hfft", "x"}, {"fftshift", "x"}, {"take", "x", "i"},
     {"gather", "x", "i"}, {"scatter", "x", "i", "x"}, {"nonzero", "x"},
     {"save", "x", {"a.npy"}}
   }

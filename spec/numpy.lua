@@ -138,7 +138,19 @@ local of_all = {
   {"x:reshape {-1}:rfft()", "np.fft.rfft(real(x).ravel())"},
   {"x:reshape {-1}:fft():ifft()", "np.fft.ifft(np.fft.fft(real(x).ravel()))"},
   {"x:rfft {dim = 2}:irfft {dim = 2, n = 5}",
-    "real(x).astype('f8' if dtype == 'f8' else 'f4')"}
+    "real(x).astype('f8' if dtype == 'f8' else 'f4')"},
+  {'x:fft {dim = 1, n = 4, norm = "ortho"}',
+    "np.fft.fft(real(x), 4, 0, 'ortho')"},
+  {"x:fft2()", "np.fft.fft2(real(x))"},
+  {"x:rfftn {dim = {2, 1}, n = {7, 2}}",
+    "np.fft.rfftn(real(x), (7, 2), (1, 0))"},
+  {"x:irfft2 {n = {3, 6}}", "np.fft.irfft2(real(x), (3, 6))"},
+  {'x:ifftn {norm = "forward"}', "np.fft.ifftn(real(x), norm='forward')"},
+  {"x:hfft {n = 9}", "np.fft.hfft(real(x), 9)"},
+  {"x:ihfft {dim = 1}", "np.fft.ihfft(real(x), axis=0)"},
+  {"x:fftshift()", "np.fft.fftshift(x)"},
+  {"x:ifftshift {dim = 2}", "np.fft.ifftshift(x, 1)"},
+  {"A.fftfreq(7, 0.5)", "np.fft.fftfreq(7, 0.5).astype('f4')"}
 }
 
 local of_many = {

@@ -308,6 +308,18 @@ part("convolutions and transforms", function()
   same({10, 0, -2, 2, -2, 0, -2, -2}, A("float", x:fft()):read())
   same({1, 0, 2, 0, 3, 0, 4, 0}, A("float", x:fft():ifft()):read())
   same({1, 2, 3, 4}, x:rfft():irfft():read())
+  same({1, 2, 3, 4}, x:ihfft():hfft():read())
+  local y = x:reshape {2, 2}
+  for _, way in ipairs {"2", "n"} do
+    same({10, 0, -2, 0, -4, 0, 0, 0}, A("float", A.fft["fft" .. way](y)):read())
+    same({1, 0, 2, 0, 3, 0, 4, 0}, A("float",
+      A.fft["ifft" .. way](A.fft["fft" .. way](y))):read())
+    same({1, 2, 3, 4}, A.fft["irfft" .. way](A.fft["rfft" .. way](y)):read())
+  end
+  same({0, 0.25, -0.5, -0.25}, A.fftfreq(4):read())
+  same({0, 0.25, 0.5}, A.rfftfreq(4):read())
+  same({3, 4, 1, 2}, x:fftshift():read())
+  same({1, 2, 3, 4}, x:fftshift():ifftshift():read())
 end)
 
 part("complex arrays", function()

@@ -66,6 +66,9 @@ static const unsigned char array_show_text[] = {
 static const unsigned char array_signal_text[] = {
 #include "lua/array_signal.h"
 };
+static const unsigned char array_fourier_text[] = {
+#include "lua/array_fourier.h"
+};
 static const unsigned char array_search_text[] = {
 #include "lua/array_search.h"
 };
@@ -94,6 +97,8 @@ static const lze_Script parts[] = {
     {"lze array_random.lua", array_random_text, sizeof array_random_text, NULL},
     {"lze array_show.lua", array_show_text, sizeof array_show_text, NULL},
     {"lze array_signal.lua", array_signal_text, sizeof array_signal_text, NULL},
+    {"lze array_fourier.lua", array_fourier_text, sizeof array_fourier_text,
+     NULL},
     {"lze array_search.lua", array_search_text, sizeof array_search_text, NULL},
     {"lze array_shape.lua", array_shape_text, sizeof array_shape_text, NULL},
     {"lze array_statistics.lua", array_statistics_text,
