@@ -310,6 +310,26 @@ local function fourier(x, kind, shape, n, sign, scale)
   return y
 end
 
+-- Returns the circular convolution, of period n, of two lists of reals of one
+-- type with n elements at most.
+function core.circular(a, b, n)
+  local kind = a.kind
+  local x, y = scratch(a.home, kind, n * 2),
+    scratch(a.home, kind, n * 2)
+  local plan, to_pairs = plan_for(x, kind, n), kernel_for("fft_pairs",
+    pairs_text)
+  for i, v in ipairs {a, b} do
+    to_pairs({n, 1}, x:view((i - 1) * n * 2 + 1, i * n * 2),
+      core.contiguous(v).flat, v.size, n)
+  end
+  transform(plan, y, x, 2, 1, 1)
+  local product, result = x:view(1, n * 2), y:view(1, n * 2)
+  kernel_for("fft_times", times_text)({n, 1}, product, result,
+    y:view(n * 2 + 1, n * 4), n, n, n, 1)
+  transform(plan, result, product, 1, -1, 1 / n)
+  return array_over(result, 0, {n}, {2})
+end
+
 -- Factors of transforms forwards and backwards, by the option norm.
 local norms = {
   backward = function(n, sign) return sign < 0 and 1 / n or 1 end,

@@ -3,10 +3,11 @@
 
 local core = ...
 local fail, types = core.fail, core.types
-local C, new, define = core.C, core.new, core.define
+local A, C, new, define = core.A, core.C, core.new, core.define
 local shape_text, array_over = core.shape_text, core.array_over
 local ipairs, mathtype, tostring, type = ipairs, math.type, tostring, type
 local concat, format, unpack = table.concat, string.format, table.unpack
+local math, max, min = math, math.max, math.min
 
 local kernels = {}
 
@@ -96,7 +97,9 @@ local function pair(v, least, otherwise, name, fname, rank)
   return first, second
 end
 
-local function convolve(a, k, o, fname, rank)
+-- Returns the sums of products of a with a kernel that moves over its last
+-- dimensions, as many as `rank`.
+local function move_over(a, k, o, fname, rank)
   for n, v in ipairs {core.check_numbers(a, 1, "a", fname),
                       core.check_numbers(k, 2, "kernel", fname)} do
     if #v.dims < rank or n == 2 and #v.dims > rank then
@@ -159,8 +162,8 @@ end
 -- a:conv1d(kernel [, options]), a:conv2d(kernel [, options]): sums of products
 -- with a kernel that is moved over the last one or two dimensions, without
 -- flipping it.
-define("conv1d", function(a, k, o) return convolve(a, k, o, "conv1d", 1) end)
-define("conv2d", function(a, k, o) return convolve(a, k, o, "conv2d", 2) end)
+define("conv1d", function(a, k, o) return move_over(a, k, o, "conv1d", 1) end)
+define("conv2d", function(a, k, o) return move_over(a, k, o, "conv2d", 2) end)
 
 -- --- complex numbers ---------------------------------------------------------
 
@@ -188,6 +191,138 @@ local function join(x, what)
   return array_over(x.flat:view(1, x.size, kind), 0, shape,
     core.packed_strides(shape))
 end
+
+-- --- convolutions of lists ---------------------------------------------------
+
+-- Returns elements first .. first + count - 1 of the convolution of two lists,
+-- from all of their products.  k is not longer than x.
+local function sums_of_products(x, k, first, count)
+  local before = k.size - first
+  local padding = max(before, first + count - 1 - x.size)
+  local skip = padding - before
+  local y = x:conv1d(k:flip(), {padding = padding})
+  if y.size == count then return y end
+  return y[{ {skip + 1, skip + count} }]:clone()
+end
+
+-- Returns the least size from n on that is quick to transform.
+local function quick_size(n)
+  local least = math.maxinteger
+  for _, odd in ipairs {1, 3, 5, 9, 15} do
+    local size = odd
+    while size < n do size = size * 2 end
+    least = min(least, size)
+  end
+  return least
+end
+
+-- The time of a transform of size n, divided by n log2 n, in products of
+-- sums_of_products: measured on CPUs.
+local COST <const> = 50
+
+-- Returns these elements of the convolution of two lists of reals or integers.
+local function convolved(x, k, first, count)
+  local kind = core.promote(x.kind, k.kind)
+  local n, m = x.size, k.size
+  -- A circular convolution adds the elements behind its last to its first ones;
+  -- none of those is among the results.
+  local size = quick_size(max(n, first + count - 1, n + m - first))
+  if not types[kind].real or
+      m * (count + 0.0) < COST * size * math.log(size, 2) then
+    return sums_of_products(x, k, first, count)
+  end
+  local wide = kind == "double" and kind or "float"
+  local y = core.circular(x:to(wide), k:to(wide), size)
+  y = y[{ {first, first + count - 1} }]
+  -- Through transforms, one infinity or NaN would reach every element.
+  if y:isfinite():all():item() == 0 then
+    return sums_of_products(x, k, first, count)
+  end
+  return kind == wide and y:clone() or y:to(kind)
+end
+
+-- Returns the real and the imaginary parts of an array; nil for those of reals.
+local function both_parts(a)
+  if types[a.kind] then return a end
+  local z = parts(a)
+  return z[{{}, 1}], z[{{}, 2}]
+end
+
+-- Returns the convolution of lists that may be complex.
+local function convolved_complex(x, k, first, count)
+  local xr, xi = both_parts(x)
+  local kr, ki = both_parts(k)
+  local re, im = convolved(xr, kr, first, count), nil
+  if not xi and not ki then return re end
+  if xi and ki then re = re - convolved(xi, ki, first, count) end
+  if xi then im = convolved(xi, kr, first, count) end
+  if ki then
+    local other = convolved(xr, ki, first, count)
+    im = im and im + other or other
+  end
+  return join(core.contiguous(A.stack({re, im}, 2)))
+end
+
+-- Returns a with imaginary parts of the other sign.
+local function conjugate(a)
+  local re, im = both_parts(a)
+  return im and join(core.contiguous(A.stack({re, -im}, 2))) or re
+end
+
+-- Returns the first of the elements of a full convolution that a mode has, and
+-- their number; n and m are the sizes of the longer and the shorter list.
+local modes = {
+  full = function(n, m) return 1, n + m - 1 end,
+  same = function(n, m) return (m + 1) // 2, n end,
+  valid = function(n, m) return m, n - m + 1 end
+}
+
+-- Checks the arguments; returns the function of the mode.
+local function check_lists(a, b, o, fname, usual)
+  for n, v in ipairs {core.check(a, 1, "a", fname),
+                      core.check(b, 2, "b", fname)} do
+    local name = n == 1 and "a" or "b"
+    if not scalars[v.kind] then core.check_numbers(v, n, name, fname) end
+    if #v.dims ~= 1 or v.size == 0 then
+      fail("%s: argument %d (%s): a list of numbers expected, got shape %s",
+        fname, n, name, shape_text(v.dims))
+    end
+  end
+  core.together(fname, {"a", "b"}, a, b)
+  local kind, why = core.promote(scalars[a.kind] or a.kind,
+    scalars[b.kind] or b.kind)
+  if not kind then fail("%s: %s", fname, why) end
+  core.needs_double(fname, kind, a)
+  o = core.options(o, {"mode"}, fname, 3)
+  local mode = modes[o.mode == nil and usual or o.mode]
+  if not mode then
+    fail('%s: argument 3 (options): mode: "full", "same" or "valid" expected, '
+      .. "got %s", fname, C.describe(o.mode))
+  end
+  return mode
+end
+
+-- a:convolve(b [, options]): the sums of a[i] * b[j] for which i + j is the
+-- same, in the order of i + j.
+define("convolve", function(a, b, o)
+  local mode = check_lists(a, b, o, "convolve", "full")
+  if a.size < b.size then a, b = b, a end
+  return convolved_complex(a, b, mode(a.size, b.size))
+end)
+
+-- a:correlate(b [, options]): the sums of a[i] * b[j] for which i - j is the
+-- same, in the order of i - j; b is conjugated.
+define("correlate", function(a, b, o)
+  local mode = check_lists(a, b, o, "correlate", "valid")
+  b = conjugate(b):flip()
+  if a.size >= b.size then
+    return convolved_complex(a, b, mode(a.size, b.size))
+  end
+  local first, count = mode(b.size, a.size)
+  -- With exchanged lists, the result is reversed.
+  first = a.size + b.size - first - count + 1
+  return convolved_complex(b, a, first, count)
+end)
 
 -- Exports for the other files of arrays.
 core.parts, core.join, core.kernel_for = parts, join, kernel_for

@@ -37,7 +37,8 @@ describe("an argument of lze.array", function()
     {"argsort", "x"}, {"topk", "x", 1}, {"unique", "x"},
     {"searchsorted", "x", "x"}, {"histogram", "x", 2}, {"mm", "x", "x"},
     {"mv", "x", "x"}, {"outer", "x", "x"}, {"trace", "x"}, {"tril", "x"},
-    {"triu", "x"}, {"conv1d", "x", "x"}, {"conv2d", "x", "x"}, {"fft", "x"},
+    {"triu", "x"}, {"conv1d", "x", "x"}, {"conv2d", "x", "x"},
+    {"convolve", "x", "x"}, {"correlate", "x", "x"}, {"fft", "x"},
     {"ifft", "x"}, {"rfft", "x"}, {"irfft", "x"}, {"fftn", "x"},
     {"rfft2", "x"}, {"hfft", "x"}, {"fftshift", "x"}, {"take", "x", "i"},
     {"gather", "x", "i"}, {"scatter", "x", "i", "x"}, {"nonzero", "x"},
@@ -49,7 +50,8 @@ describe("an argument of lze.array", function()
     calls[#calls + 1] = {name, "x"}
   end
 
-  local ranks = {outer = 1, dot = 1, conv1d = 1, searchsorted = 1}
+  local ranks = {outer = 1, dot = 1, conv1d = 1, convolve = 1, correlate = 1,
+    searchsorted = 1}
   local function given(name, i)
     if ranks[name] or name == "mv" and i == 2 then
       return A("float", {1, 2, 3})

@@ -453,3 +453,124 @@ describe("rfft and irfft", function()
     end
   end)
 end)
+
+describe("convolve and correlate", function()
+  -- Returns the sums over pairs of elements with the same i + j or, for
+  -- correlate, i - j, of lists of numbers, and the part of a mode.
+  local function expected(name, a, b, mode)
+    local n, m, sums = #a, #b, {}
+    for k = 1, n + m - 1 do sums[k] = 0 end
+    for i = 1, n do
+      for j = 1, m do
+        local k = name == "convolve" and i + j - 1 or i - j + m
+        sums[k] = sums[k] + a[i] * b[j]
+      end
+    end
+    if mode == "full" then return sums end
+    local least, most = math.min(n, m), math.max(n, m)
+    if mode == "valid" then
+      return {table.unpack(sums, least, most)}
+    end
+    local first = (least + 1) // 2
+    -- As in NumPy, the result is that of exchanged lists, reversed.
+    if name == "correlate" and n < m then first = least // 2 + 1 end
+    return {table.unpack(sums, first, first + most - 1)}
+  end
+
+  it("give all sums, as many as the longer list, or the complete ones",
+    function()
+    for _, sizes in ipairs {{1, 1}, {6, 1}, {6, 2}, {7, 3}, {3, 7}, {2, 6},
+      {4, 4}, {5, 5}, {20, 9}} do
+      local a, b = {}, {}
+      for i = 1, sizes[1] do a[i] = i * 5 % 7 - 3 end
+      for i = 1, sizes[2] do b[i] = i * 3 % 5 - 1 end
+      for _, name in ipairs {"convolve", "correlate"} do
+        for _, mode in ipairs {"full", "same", "valid"} do
+          local e = expected(name, a, b, mode)
+          assert.same(e, A("float", a)[name](A("float", a), A("float", b),
+            {mode = mode}):read())
+          local whole = A[name](A("char", a), A("int", b), {mode = mode})
+          assert.same(e, whole:read())
+          assert.equal("long", whole.type)
+        end
+      end
+    end
+    local a, b = A("float", {1, 2, 3}), A("float", {0, 1, 0.5})
+    assert.same({0, 1, 2.5, 4, 1.5}, a:convolve(b):read())
+    assert.same({3.5}, a:correlate(b):read())
+    assert.same({0.5, 2, 3.5}, a:flip():correlate(b:flip(),
+      {mode = "full"}):flip()[{ {1, 3} }]:read())
+    assert.same({1, 0, 0, -4, 3}, A("float", {1, 9, 2, 9, 3})[{ {1, 5, 2} }]
+      :convolve(A("int", {1, -2, 1})):read())
+    assert.equal("half", A("half", {1, 2}):convolve(A("half", {3})).type)
+    assert.same({1 << 62, 1}, A("long", {1 << 62, 1}):convolve(
+      A("long", {1})):read())
+    assert.same({1, 2, 1}, A("int", {0, 1}):lt(2):convolve(
+      A("int", {0, 1}):lt(2)):read())
+  end)
+
+  it("of long lists agree with sums of products", function()
+    A.seed(5)
+    for _, kind in ipairs {"float", "half", widest} do
+      local a, b = (A.rand(3000) - 0.5):to(kind), (A.rand(2000) - 0.5):to(kind)
+      local sums = a:to(widest):conv1d(b:to(widest):flip(), {padding = 1999})
+      local most = kind == "half" and 0.05 or kind == "float" and 1e-4 or 1e-10
+      for mode, range in pairs {full = {}, same = {1000, 3999},
+        valid = {2000, 3000}} do
+        local y, part = a:convolve(b, {mode = mode}), sums[{range}]
+        assert.equal(kind, y.type)
+        assert.same(part.shape, y.shape)
+        assert.is_true((y - part):abs():max():item() < most)
+        assert.same(y:read(), b:convolve(a, {mode = mode}):read())
+        assert.same(y:read(), a:correlate(b:flip(), {mode = mode}):read())
+      end
+      -- A NaN or an infinity reaches only the sums that it belongs to.
+      a[2], a[5] = 0 / 0, math.huge
+      local y = a:convolve(b):read()
+      for i, v in ipairs(y) do
+        assert.equal(i < 2 or i > 2004, v - v == 0)
+      end
+    end
+    local a = A.arange(3000)
+    assert.equal(3000 * 3001 // 2 - 1000 * 1001 // 2,
+      a:convolve(A("long", 2000) + 1):max():item())
+  end)
+
+  it("take complex lists; correlate conjugates the second one", function()
+    local a = A("float2", {{1, 2}, {3, -1}})
+    local b = A("float2", {{0, 1}, {2, 0}, {1, 1}})
+    assert.same({{-2, 1}, {3, 7}, {5, 1}, {4, 2}}, a:convolve(b):read())
+    assert.equal("float2", a:convolve(b).type)
+    assert.same({{1, 2}, {5, 3}, {6, -2}}, a:convolve(A("int", {1, 2})):read())
+    assert.same({{1, 2}, {5, 3}, {6, -2}}, A("float", {1, 2}):convolve(a)
+      :read())
+    assert.same({{5, 0}}, A("float2", {{1, 2}}):correlate(
+      A("float2", {{1, 2}})):read())
+    if widest == "double" then
+      assert.equal("double2", a:convolve(A("double", {1})).type)
+    end
+  end)
+
+  it("report wrong arguments", function()
+    local x = A("float", {1, 2, 3})
+    for message, f in pairs {
+      ["convolve: argument 2 (b): array expected, got integer 3"] = function()
+        x:convolve(3)
+      end,
+      ["convolve: argument 1 (a): a list of numbers expected, got shape " ..
+        "{2, 2}"] = function() A.ones{2, 2}:convolve(x) end,
+      ["correlate: argument 2 (b): a list of numbers expected, got shape " ..
+        "{0}"] = function() x:correlate(A.zeros {0}) end,
+      ['correlate: argument 3 (options): mode: "full", "same" or "valid" ' ..
+        "expected, got string 'all'"] = function()
+        x:correlate(x, {mode = "all"})
+      end,
+      ["convolve: argument 3 (options): a table expected, got string " ..
+        "'full'"] = function() x:convolve(x, "full") end,
+      ["convolve: ulong with long has no type for its results; use :to"] =
+        function() A("ulong", {1}):convolve(A("long", {1})) end
+    } do
+      assert.equal(message, said(f))
+    end
+  end)
+end)

@@ -133,20 +133,22 @@ local of_all = {
     "long(np.convolve(x.ravel(), v, 'valid'))"},
   {"x:conv2d(n[{{1, 2}, {1, 3}}], {padding = {1, 2}, stride = {2, 1}})",
     "long(correlate(x, n[:2, :3], (1, 2), (2, 1)))"},
+  {"v:convolve(w)", "long(np.convolve(v, w))"},
+  {'v:convolve(w, {mode = "same"})', "long(np.convolve(v, w, 'same'))"},
+  {'v:correlate(w, {mode = "full"})', "long(np.correlate(v, w, 'full'))"},
   {"x:fft()", "np.fft.fft(real(x))"},
   {"x:fft {dim = 2}", "np.fft.fft(real(x), axis=1)"},
   {"x:reshape {-1}:rfft()", "np.fft.rfft(real(x).ravel())"},
   {"x:reshape {-1}:fft():ifft()", "np.fft.ifft(np.fft.fft(real(x).ravel()))"},
-  {"x:rfft {dim = 2}:irfft {dim = 2, n = 5}",
-    "real(x).astype('f8' if dtype == 'f8' else 'f4')"},
+  {"x:rfft {dim = 2}:irfft {dim = 2, n = 5}", "narrow(real(x))"},
   {'x:fft {dim = 1, n = 4, norm = "ortho"}',
     "np.fft.fft(real(x), 4, 0, 'ortho')"},
   {"x:fft2()", "np.fft.fft2(real(x))"},
   {"x:rfftn {dim = {2, 1}, n = {7, 2}}",
     "np.fft.rfftn(real(x), (7, 2), (1, 0))"},
-  {"x:irfft2 {n = {3, 6}}", "np.fft.irfft2(real(x), (3, 6))"},
+  {"x:irfft2 {n = {3, 6}}", "narrow(np.fft.irfft2(real(x), (3, 6)))"},
   {'x:ifftn {norm = "forward"}', "np.fft.ifftn(real(x), norm='forward')"},
-  {"x:hfft {n = 9}", "np.fft.hfft(real(x), 9)"},
+  {"x:hfft {n = 9}", "narrow(np.fft.hfft(real(x), 9))"},
   {"x:ihfft {dim = 1}", "np.fft.ihfft(real(x), axis=0)"},
   {"x:fftshift()", "np.fft.fftshift(x)"},
   {"x:ifftshift {dim = 2}", "np.fft.ifftshift(x, 1)"},
@@ -279,6 +281,7 @@ def data(*shape, least=-4, most=4):
   if whole: return random.integers(least, most + 1, shape).astype(dtype)
   return (random.integers(4 * least, 4 * most + 1, shape) / 4).astype(dtype)
 def real(v): return np.asarray(v).astype('f8')
+def narrow(v): return v.astype('f8' if dtype == 'f8' else 'f4')
 def long(v): return np.asarray(v).astype('i8') if whole else v
 def put_along(a, places, values):
   a = a.copy()
@@ -315,8 +318,8 @@ for name, value in given.items():
   else:
     stored = value
   np.save('%s/%s.npy' % (directory, name), stored)
-names = dict(np=np, real=real, long=long, whole=whole, dtype=dtype,
-  put_along=put_along, spread=spread, correlate=correlate)
+names = dict(np=np, real=real, narrow=narrow, long=long, whole=whole,
+  dtype=dtype, put_along=put_along, spread=spread, correlate=correlate)
 for name, value in given.items():
   names[name] = value if whole or name in ('i', 'picks') else value.astype('f8')
 for number, line in enumerate(open(directory + '/rows')):
