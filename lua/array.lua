@@ -1985,6 +1985,8 @@ meta.suspend_readers = X.suspend_readers
 meta.restore_readers = X.restore_readers
 C.keep(meta, outer_meta)
 C.part("array_file", core)
+C.part("array_archive", core)
+C.part("array_text", core)
 C.part("array_map", core)
 C.part("array_reduce", core)
 C.part("array_linear", core)

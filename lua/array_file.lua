@@ -198,8 +198,9 @@ local function count(shape)
   return n
 end
 
-local function load(path)
-  local file <close>, size = C.open(path)
+-- Reads an array from an open file that has `size` bytes, or nil if that is not
+-- known; errors begin with the path.
+local function read(path, file, size)
   local head = C.read(file, 8)
   if head:sub(1, 6) ~= "\x93NUMPY" then
     damaged(path, "not a .npy file, which begins with \\x93NUMPY")
@@ -243,8 +244,13 @@ local function load(path)
   return a:permute(order)
 end
 
--- Saves the elements of an array, row by row, as a NumPy file.
-local function save(a, path)
+local function load(path)
+  local file <close>, size = C.open(path)
+  return read(path, file, size)
+end
+
+-- Returns the buffer and the .npy header of an array.
+local function encoded(a)
   local descr = a.mask and "|b1" or kinds[a.kind]
   if not descr then
     fail("save: argument 1 (a): elements of %s have no dtype in .npy files%s",
@@ -257,8 +263,14 @@ local function save(a, path)
   local text = format("{'descr': '%s', 'fortran_order': False, "
     .. "'shape': (%s), }", descr, sizes)
   text = text .. (" "):rep(-(10 + #text + 1) % 64) .. "\n"
+  return buffer, "\x93NUMPY\1\0" .. ("<I2"):pack(#text) .. text
+end
+
+-- Saves the elements of an array, row by row, as a NumPy file.
+local function save(a, path)
+  local buffer, head = encoded(a)
   local file <close> = C.create(path)
-  C.write(file, "\x93NUMPY\1\0" .. ("<I2"):pack(#text) .. text)
+  C.write(file, head)
   C.save(file, buffer)
   C.commit(file)
 end
@@ -283,6 +295,41 @@ local function picture(a, path, compress)
   C.commit(file)
 end
 
+-- Formats by the ending of a name: functions load(path, options) -> array,
+-- save(a, path, options) and save_all(arrays, path, options), which is for
+-- tables of arrays; load and save_all may be absent.  They check the options.
+local formats = {
+  [".npy"] = {
+    load = function(path, o)
+      core.options(o, {}, "load", 2)
+      return core.made(load, path)
+    end,
+    save = function(a, path, o)
+      core.options(o, {}, "save", 3)
+      core.made(save, a, path)
+    end
+  },
+  [".png"] = {
+    save = function(a, path, o)
+      core.options(o, {"compress"}, "save", 3)
+      core.made(picture, a, path, core.option_truth(o, "compress", true))
+    end
+  }
+}
+core.formats, core.read_npy, core.encode_npy = formats, read, encoded
+core.file_failure, core.file_damaged = failure, damaged
+
+-- Returns the truth value of an option of A.save, argument 3.
+function core.option_truth(o, name, otherwise)
+  local v = o and o[name]
+  if v == nil then return otherwise end
+  if type(v) ~= "boolean" then
+    fail("save: argument 3 (options): %s: boolean expected, got %s", name,
+      core.C.describe(v))
+  end
+  return v
+end
+
 local function check_path(path, n, fname)
   if type(path) ~= "string" then
     fail("%s: argument %d (path): string expected, got %s", fname, n,
@@ -292,30 +339,36 @@ local function check_path(path, n, fname)
   end
 end
 
--- A.load(path) -> the array in a NumPy file.
-function A.load(path)
-  check_path(path, 1, "load")
-  return core.made(load, path)
+-- Returns the format of a path, argument n of fname, which has a function
+-- called `action` for it.  A name without an ending is a .npy file.
+local function format_of(path, n, fname, action)
+  check_path(path, n, fname)
+  local ending = path:lower():match "[^/](%.[^./]*)$" or ".npy"
+  local f = formats[ending]
+  if f and f[action] then return f end
+  local known = {}
+  for name, other in next, formats do
+    if other[action] then known[#known + 1] = name end
+  end
+  table.sort(known)
+  local text = concat(known, ", "):gsub(", ([^,]*)$", " or %1")
+  if formats[".npy"][action] then text = text .. ", or has no ending," end
+  fail("%s: argument %d (path): a name that ends in %s expected, got '%s'",
+    fname, n, text, path)
 end
 
--- a:save(path [, options]): saves as a NumPy file or, if the name ends in .png,
--- as a picture.
+-- A.load(path [, options]) -> the array in a file or, for an archive, a table
+-- of arrays by name.
+function A.load(path, o)
+  return format_of(path, 1, "load", "load").load(path, o)
+end
+
+-- a:save(path [, options]), or A.save(path, arrays [, options]).
 core.define("save", function(a, path, o)
-  core.check(a, 1, "a", "save")
-  check_path(path, 2, "save")
-  local ending = path:lower():match "[^/](%.[^./]*)$"
-  if ending and ending ~= ".npy" and ending ~= ".png" then
-    fail("save: argument 2 (path): a name that ends in .npy or .png, or has no "
-      .. "ending, expected, got '%s'", path)
-  elseif ending == ".png" then
-    o = core.options(o, {"compress"}, "save", 3)
-    if o.compress ~= nil and type(o.compress) ~= "boolean" then
-      fail("save: argument 3 (options): compress: boolean expected, got %s",
-        core.C.describe(o.compress))
-    end
-    core.made(picture, a, path, o.compress ~= false)
-  else
-    core.options(o, {}, "save", 3)
-    core.made(save, a, path)
+  if type(a) == "string" then
+    local f = format_of(a, 1, "save", "save_all")
+    return f.save_all(path, a, o)
   end
+  core.check(a, 1, "a", "save")
+  format_of(path, 2, "save", "save").save(a, path, o)
 end)

@@ -170,11 +170,15 @@ describe("A.load", function()
   it("refuses to save to a name with the extension of another format",
   function()
     with(nil, function(_, directory)
-      for _, name in ipairs {"x.csv", "x.jpg", "x.npy.gz", "x."} do
+      for _, name in ipairs {"x.jpg", "x.npy.gz", "x."} do
         local path = directory .. "/" .. name
-        assert.equal("save: argument 2 (path): a name that ends in .npy or " ..
-          ".png, or has no ending, expected, got '" .. path .. "'",
+        assert.equal("save: argument 2 (path): a name that ends in .csv, " ..
+          ".dat, .npy, .npz, .png, .tsv or .txt, or has no ending, " ..
+          "expected, got '" .. path .. "'",
           expect.misuse(function() A("int", {1}):save(path) end))
+        assert.equal("load: argument 1 (path): a name that ends in .csv, " ..
+          ".dat, .npy, .npz, .tsv or .txt, or has no ending, expected, got '" ..
+          path .. "'", expect.misuse(function() A.load(path) end))
       end
       for _, name in ipairs {"x.NPY", "x", ".x", "a.b/x"} do
         os.execute("mkdir -p '" .. directory .. "/a.b'")
@@ -304,12 +308,14 @@ describe("A.load", function()
       assert.equal("open", err.call)
       assert.equal("ENOENT", err.code)
       assert.equal(path .. ": No such file or directory", err.message)
-      err = expect.failure(function() A.load(directory) end)
+      err = expect.failure(function() A.load(directory .. "/") end)
       assert.equal("EISDIR", err.code)
     end)
     assert.matches("^load: argument 1 %(path%): string expected, got nil",
       expect.misuse(function() A.load() end))
     assert.matches("zero byte", expect.misuse(function() A.load "a\0b" end))
+    assert.equal("load: argument 2 (options): unknown option typ; there are " ..
+      "none", expect.misuse(function() A.load("a.npy", {typ = 1}) end))
   end)
 
   it("reads a pipe to its end", function()

@@ -112,7 +112,8 @@ check-c: all build-tests ## run the C tests alone
 
 PYTHON ?= /usr/bin/python3
 check-numpy: all ## compare arrays with NumPy; LZE_NUMPY=types, PYTHON=python3
-	PYTHON=$(PYTHON) $(WITH) $(BUSTED) spec/numpy.lua spec/array_file_spec.lua
+	PYTHON=$(PYTHON) $(WITH) $(BUSTED) spec/numpy.lua \
+	  spec/array_file_spec.lua spec/array_archive_spec.lua
 
 check-page: all build-tests ## show a profile's page in BROWSER=chromium
 	LZE_TEST_C=none LZE_TEST_BROWSER=$(or $(BROWSER),chromium) \

@@ -14,6 +14,7 @@
 #include "base/lze_types.h"
 #include "memory/lze_buffer.h"
 #include "memory/lze_file.h"
+#include "memory/lze_text.h"
 #include "module/lze_lua_kernel.h"
 #include "plan/lze_plan.h"
 #include "queue/lze_command.h"
@@ -30,6 +31,9 @@ static const unsigned char array_text[] = {
 #include "lua/array.h"
 };
 
+static const unsigned char array_archive_text[] = {
+#include "lua/array_archive.h"
+};
 static const unsigned char array_expression_text[] = {
 #include "lua/array_expression.h"
 };
@@ -78,6 +82,9 @@ static const unsigned char array_shape_text[] = {
 static const unsigned char array_statistics_text[] = {
 #include "lua/array_statistics.h"
 };
+static const unsigned char array_text_text[] = {
+#include "lua/array_text.h"
+};
 
 /* The other files, by purpose. */
 static const lze_Script parts[] = {
@@ -88,6 +95,8 @@ static const lze_Script parts[] = {
     {"lze array_complex_text.lua", array_complex_text_text,
      sizeof array_complex_text_text, NULL},
     {"lze array_file.lua", array_file_text, sizeof array_file_text, NULL},
+    {"lze array_archive.lua", array_archive_text, sizeof array_archive_text,
+     NULL},
     {"lze array_map.lua", array_map_text, sizeof array_map_text, NULL},
     {"lze array_reduce.lua", array_reduce_text, sizeof array_reduce_text,
      NULL},
@@ -103,6 +112,7 @@ static const lze_Script parts[] = {
     {"lze array_shape.lua", array_shape_text, sizeof array_shape_text, NULL},
     {"lze array_statistics.lua", array_statistics_text,
      sizeof array_statistics_text, NULL},
+    {"lze array_text.lua", array_text_text, sizeof array_text_text, NULL},
     {NULL, NULL, 0, NULL}};
 
 /* part(name, C) -> the result of lua/NAME.lua, called with C */
@@ -167,6 +177,7 @@ static int array_keep(lua_State *L) {
 /* files() -> file functions */
 static int array_files(lua_State *L) {
   lze_push_file_functions(L);
+  lze_add_text_functions(L);
   return 1;
 }
 

@@ -5,18 +5,34 @@
 #include "memory/lze_file.h"
 #include "base/lze_error.h"
 #include "memory/lze_buffer.h"
+#include "memory/lze_zlib.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A userdata; unused members are -1 or "". */
+enum { WINDOW = 1 << 16 };
+
+/* The part of a file, stored or compressed, that is read or written. */
+typedef struct Member {
+  lze_Zlib *stream;     /* NULL if it is stored */
+  uint64_t packed;      /* bytes in the file: to read, or written so far */
+  uint64_t bytes;       /* expanded bytes: to read, or written so far */
+  uint32_t crc, wanted; /* wanted: of all bytes, for reading */
+  uint32_t table[256];  /* for CRC-32 */
+  const unsigned char *next; /* `left` compressed bytes in the window */
+  size_t left;
+  unsigned char window[WINDOW];
+} Member;
+
+/* A userdata; unused members are NULL, -1 or "". */
 typedef struct File {
+  Member *member;       /* to which reads and writes go, if not NULL */
   int descriptor;
   char temporary[PATH_MAX]; /* will be renamed, or else removed */
   char path[PATH_MAX];      /* the file's final path */
@@ -32,7 +48,15 @@ static int file_fail(lua_State *L, const char *call, const char *path,
                        path, strerror(error));
 }
 
+/* Ends the work on a member. */
+static void file_leave(File *f) {
+  if (f->member != NULL) lze_zlib_free(f->member->stream);
+  free(f->member);
+  f->member = NULL;
+}
+
 static void file_close(File *f) {
+  file_leave(f);
   if (f->descriptor >= 0) close(f->descriptor);
   f->descriptor = -1;
 }
@@ -50,6 +74,7 @@ static int file_gc(lua_State *L) {
 static File *file_push(lua_State *L, const char *path) {
   const size_t length = strlen(path);
   File *f = lua_newuserdatauv(L, sizeof *f, 0);
+  f->member = NULL;
   f->descriptor = -1;
   f->temporary[0] = f->path[0] = '\0';
   if (length >= sizeof f->path) file_fail(L, "open", path, ENAMETOOLONG);
@@ -172,7 +197,8 @@ static void file_pause(lua_State *L) {
 }
 
 /* Reads up to `bytes` bytes; fewer at the end of the file. */
-static size_t file_get(lua_State *L, const File *f, char *to, size_t bytes) {
+static size_t file_get_plain(lua_State *L, const File *f, char *to,
+                             size_t bytes) {
   size_t done = 0;
   while (done < bytes) {
     ssize_t n = read(f->descriptor, to + done, bytes - done);
@@ -181,6 +207,54 @@ static size_t file_get(lua_State *L, const File *f, char *to, size_t bytes) {
     if (n > 0) done += (size_t)n;
   }
   return done;
+}
+
+/* Updates a CRC-32 with more bytes. */
+static uint32_t crc_add(uint32_t crc, const uint32_t *table,
+                        const unsigned char *p, size_t n) {
+  while (n-- > 0) crc = table[(crc ^ *p++) & 255] ^ crc >> 8;
+  return crc;
+}
+
+/* Fills the table that crc_add needs. */
+static void crc_prepare(uint32_t table[256]) {
+  for (uint32_t i = 0; i < 256; i++) {
+    table[i] = i;
+    for (int k = 0; k < 8; k++)
+      table[i] = (table[i] & 1) != 0 ? table[i] >> 1 ^ 0xedb88320u
+                                     : table[i] >> 1;
+  }
+}
+
+/* Expands up to `bytes` bytes; fewer if the compressed bytes are damaged. */
+static size_t member_expand(lua_State *L, File *f, char *to, size_t bytes) {
+  Member *m = f->member;
+  unsigned char *p = (unsigned char *)to;
+  size_t room = bytes;
+  int state = 0;
+  while (room > 0 && state == 0) {
+    if (m->left == 0) {
+      size_t n = m->packed < WINDOW ? (size_t)m->packed : WINDOW;
+      m->next = m->window;
+      m->left = file_get_plain(L, f, (char *)m->window, n);
+      m->packed -= n;
+      if (m->left == 0) break;
+    }
+    state = lze_zlib_run(m->stream, &m->next, &m->left, &p, &room, false);
+  }
+  return bytes - room;
+}
+
+/* Reads up to `bytes` bytes; fewer at the end of the file or its member. */
+static size_t file_get(lua_State *L, File *f, char *to, size_t bytes) {
+  Member *m = f->member;
+  if (m == NULL) return file_get_plain(L, f, to, bytes);
+  if (bytes > m->bytes) bytes = (size_t)m->bytes;
+  size_t n = m->stream != NULL ? member_expand(L, f, to, bytes)
+                               : file_get_plain(L, f, to, bytes);
+  m->crc = crc_add(m->crc, m->table, (const unsigned char *)to, n);
+  m->bytes -= n;
+  return n;
 }
 
 int lze_push_file(lua_State *L, const char *path, lze_FileStart *good) {
@@ -207,17 +281,47 @@ int lze_push_file(lua_State *L, const char *path, lze_FileStart *good) {
   return error;
 }
 
-static void file_put(lua_State *L, const File *f, const char *from,
-                     size_t bytes) {
+static void file_put_plain(lua_State *L, const File *f, const void *from,
+                           size_t bytes) {
   for (size_t done = 0; done < bytes;) {
-    ssize_t n = write(f->descriptor, from + done, bytes - done);
+    ssize_t n = write(f->descriptor, (const char *)from + done, bytes - done);
     if (n < 0 && errno != EINTR) file_fail(L, "write", f->path, errno);
     if (n > 0) done += (size_t)n;
   }
 }
 
+/* Compresses bytes into the file; the last ones if `last`. */
+static void member_compress(lua_State *L, const File *f,
+                            const unsigned char *from, size_t bytes,
+                            bool last) {
+  Member *m = f->member;
+  int state = 0;
+  do {
+    unsigned char *to = m->window;
+    size_t room = WINDOW;
+    state = lze_zlib_run(m->stream, &from, &bytes, &to, &room, last);
+    file_put_plain(L, f, m->window, WINDOW - room);
+    m->packed += WINDOW - room;
+    if (state < 0) luaL_error(L, "zlib cannot compress %s", f->path);
+  } while (last ? state == 0 : bytes > 0);
+}
+
+/* Writes bytes to the file or its member. */
+static void file_put(lua_State *L, const File *f, const void *from,
+                     size_t bytes) {
+  Member *m = f->member;
+  if (m != NULL) {
+    m->crc = crc_add(m->crc, m->table, from, bytes);
+    m->bytes += bytes;
+  }
+  if (m != NULL && m->stream != NULL)
+    member_compress(L, f, from, bytes, false);
+  else
+    file_put_plain(L, f, from, bytes);
+}
+
 static int file_read(lua_State *L) {
-  const File *f = file_check(L);
+  File *f = file_check(L);
   luaL_Buffer b;
   size_t n = (size_t)luaL_checkinteger(L, 2);
   char *to = luaL_buffinitsize(L, &b, n);
@@ -295,30 +399,18 @@ static void put_big(unsigned char *p, uint32_t v) {
   for (int i = 0; i < 4; i++) p[i] = (unsigned char)(v >> (24 - 8 * i));
 }
 
-/* Updates PNG's CRC-32 with more bytes. */
-static uint32_t crc_add(uint32_t crc, const uint32_t *table,
-                        const unsigned char *p, size_t n) {
-  while (n-- > 0) crc = table[(crc ^ *p++) & 255] ^ crc >> 8;
-  return crc;
-}
-
 static void picture_chunk(lua_State *L, const File *f, const char *kind,
                           const unsigned char *body, size_t n) {
   uint32_t table[256];
-  for (uint32_t i = 0; i < 256; i++) {
-    table[i] = i;
-    for (int k = 0; k < 8; k++)
-      table[i] = (table[i] & 1) != 0 ? table[i] >> 1 ^ 0xedb88320u
-                                     : table[i] >> 1;
-  }
+  crc_prepare(table);
   unsigned char head[8], tail[4];
   put_big(head, (uint32_t)n);
   memcpy(head + 4, kind, 4);
   uint32_t crc = crc_add(0xffffffffu, table, head + 4, 4);
   put_big(tail, ~crc_add(crc, table, body, n));
-  file_put(L, f, (const char *)head, sizeof head);
-  file_put(L, f, (const char *)body, n);
-  file_put(L, f, (const char *)tail, sizeof tail);
+  file_put(L, f, head, sizeof head);
+  file_put(L, f, body, n);
+  file_put(L, f, tail, sizeof tail);
 }
 
 /* Writes n bytes in zlib's format, in stored blocks. */
@@ -351,15 +443,14 @@ static size_t deflate_stored(unsigned char *to, const unsigned char *from,
 /* Compresses with the system's zlib; returns 0 if it is missing. */
 static size_t deflate_zlib(unsigned char *to, size_t room,
                            const unsigned char *from, size_t n) {
-  void *library = dlopen("libz.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (library == NULL) return 0;
-  int (*compress)(unsigned char *, unsigned long *, const unsigned char *,
-                  unsigned long);
-  *(void **)&compress = dlsym(library, "compress");
-  unsigned long got = room;
-  bool good = compress != NULL && compress(to, &got, from, n) == 0;
-  dlclose(library);
-  return good ? got : 0;
+  lze_Zlib *z = lze_zlib_new(LZE_DEFLATE);
+  if (z == NULL) return 0;
+  const size_t most = room;
+  int state = 0;
+  while (state == 0 && room > 0)
+    state = lze_zlib_run(z, &from, &n, &to, &room, true);
+  lze_zlib_free(z);
+  return state == 1 ? most - room : 0;
 }
 
 static int file_picture(lua_State *L) {
@@ -395,6 +486,74 @@ static int file_picture(lua_State *L) {
   return 0;
 }
 
+/* --- members of an archive ---------------------------------------------- */
+
+static int file_seek(lua_State *L) {
+  File *f = file_check(L);
+  file_leave(f);
+  if (lseek(f->descriptor, (off_t)luaL_checkinteger(L, 2), SEEK_SET) < 0)
+    return file_fail(L, "lseek", f->path, errno);
+  return 0;
+}
+
+/* Gives the file a member; returns false if zlib is missing. */
+static bool file_enter(lua_State *L, File *f, bool packed, lze_ZlibKind kind) {
+  file_leave(f);
+  f->member = calloc(1, sizeof *f->member);
+  if (f->member == NULL) lze_no_memory(L);
+  crc_prepare(f->member->table);
+  f->member->crc = 0xffffffffu;
+  if (packed) f->member->stream = lze_zlib_new(kind);
+  if (!packed || f->member->stream != NULL) return true;
+  file_leave(f);
+  return false;
+}
+
+static int file_member(lua_State *L) {
+  File *f = file_check(L);
+  const bool packed = lua_toboolean(L, 2);
+  if (file_enter(L, f, packed, LZE_INFLATE_RAW)) {
+    f->member->packed = (uint64_t)luaL_checkinteger(L, 3);
+    f->member->bytes = (uint64_t)luaL_checkinteger(L, 4);
+    f->member->wanted = (uint32_t)luaL_checkinteger(L, 5);
+  }
+  lua_pushboolean(L, f->member != NULL);
+  return 1;
+}
+
+static int file_rest(lua_State *L) {
+  const Member *m = file_check(L)->member;
+  lua_pushinteger(L, (lua_Integer)m->bytes);
+  lua_pushboolean(L, (m->crc ^ 0xffffffffu) == m->wanted);
+  return 2;
+}
+
+static int file_begin(lua_State *L) {
+  File *f = file_check(L);
+  lua_pushboolean(L, file_enter(L, f, lua_toboolean(L, 2), LZE_DEFLATE_RAW));
+  return 1;
+}
+
+static int file_finish(lua_State *L) {
+  File *f = file_check(L);
+  Member *m = f->member;
+  if (m->stream != NULL) member_compress(L, f, NULL, 0, true);
+  lua_pushinteger(L, (lua_Integer)(m->crc ^ 0xffffffffu));
+  lua_pushinteger(L, (lua_Integer)(m->stream != NULL ? m->packed : m->bytes));
+  file_leave(f);
+  return 2;
+}
+
+static int file_patch(lua_State *L) {
+  size_t n;
+  const File *f = file_check(L);
+  const off_t at = (off_t)luaL_checkinteger(L, 2);
+  const char *p = luaL_checklstring(L, 3, &n);
+  if (pwrite(f->descriptor, p, n, at) != (ssize_t)n)
+    return file_fail(L, "pwrite", f->path, errno);
+  return 0;
+}
+
 /* --- for lua/array_file.lua ---------------------------------------------- */
 
 static int file_size(lua_State *L) {
@@ -416,6 +575,12 @@ static const lze_Method functions[] = {
     {"write", file_write, LZE_UNGUARDED},
     {"save", file_save, LZE_UNGUARDED},
     {"picture", file_picture, LZE_UNGUARDED},
+    {"seek", file_seek, LZE_UNGUARDED},
+    {"member", file_member, LZE_UNGUARDED},
+    {"rest", file_rest, LZE_UNGUARDED},
+    {"begin", file_begin, LZE_UNGUARDED},
+    {"finish", file_finish, LZE_UNGUARDED},
+    {"patch", file_patch, LZE_UNGUARDED},
     {"size", file_size, LZE_UNGUARDED},
     {"fail", file_raise, LZE_UNGUARDED},
     {NULL, NULL, LZE_UNGUARDED}};

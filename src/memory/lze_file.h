@@ -21,6 +21,16 @@
        older file; a file that is closed before this leaves nothing
      write(file, string), save(file, buffer)
      picture(file, buffer, width, height, channels, compress): a PNG of bytes
+     seek(file, position): leaves a member
+     member(file, compressed, packed, bytes, crc) -> false if the system has no
+       zlib: read and load read a member of an archive, which begins here, has
+       `packed` bytes in the file, `bytes` bytes if expanded, and that CRC-32
+     rest(file) -> how many bytes of the member have not been read, and true if
+       the CRC-32 of the others is right
+     begin(file, compressed) -> false if the system has no zlib: write and save
+       write a member
+     finish(file) -> CRC-32 of the member, its bytes in the file
+     patch(file, position, string): overwrites bytes
      size(type) -> bytes of an element
      fail(call, code, message): raises an error object
    load and save let hooks run between pieces. */
