@@ -2,14 +2,15 @@
 -- SPDX-License-Identifier: MIT
 
 local core = ...
-local point = core.point
+local A, fail, point = core.A, core.fail, core.point
 local ipairs, type = ipairs, type
 local concat, format, mathtype, rep = table.concat, string.format, math.type,
   string.rep
 
-local limit = 1000 -- arrays with at most this many elements are shown in full
-local width = 75   -- of a line, if possible
-local places = 8   -- after the point, at most
+-- What A.print_options sets: arrays with at most `threshold` elements are shown
+-- in full; a line has `width` characters, if possible; a number has at most
+-- `precision` digits after the point, and no exponent if `suppress`.
+local current = {threshold = 1000, width = 75, precision = 8, suppress = false}
 
 -- Bits of a mantissa, by the scalar type.
 local mantissa = {half = 11, bfloat16 = 8, float = 24, double = 53}
@@ -42,8 +43,8 @@ local function positional(v, bits)
   local text = shortest(v, bits, 16)
   local e = text:match "e(.*)$" + 0
   local digits = #text:match "^[^e]*":gsub("%D", "")
-  local n = digits - 1 - e
-  if n < 1 then n = 1 elseif n > places then n = places end
+  local n = math.min(math.max(digits - 1 - e, 1), current.precision)
+  if n == 0 then return format("%.0f", v), "" end
   local whole, part = point(format("%." .. n .. "f", v))
     :match "^(%d+)%.(%d+)$"
   return whole, part:match "^(%d.-)0*$"
@@ -52,7 +53,7 @@ end
 -- Returns the number of digits after the point that identify a real, written
 -- with an exponent, among its type's values: at least one.
 local function decimals(v, bits)
-  return math.max(1, #shortest(v, bits, places):match "^%d%.?(%d*)e")
+  return math.max(1, #shortest(v, bits, current.precision):match "^%d%.?(%d*)e")
 end
 
 -- Splits the text of a real with an exponent: the digit before the point,
@@ -73,8 +74,8 @@ local function reals(values, bits)
       if a < low then low = a end
     end
   end
-  local exponents = high >= 1e8 or low < 1e-4 or
-    high > 0 and high / low > 1000
+  local exponents = not current.suppress and (high >= 1e8 or low < 1e-4 or
+    high > 0 and high / low > 1000)
   local parts, before, behind, other, digits = {}, 0, 0, 0, 1
   for _, v in ipairs(exponents and values or {}) do
     if finite(v) then digits = math.max(digits, decimals(math.abs(v), bits)) end
@@ -170,7 +171,7 @@ end
 -- Returns the elements of an array in brackets.  `read(place)` returns the
 -- element at a place, counted from 0 by the strides.
 local function elements(kind, shape, strides, read)
-  local rank, n = #shape, 1
+  local rank, n, limit = #shape, 1, current.threshold
   for _, size in ipairs(shape) do
     if size == 0 then return rep("[", rank) .. rep("]", rank) end
     -- Stop before the count overflows.
@@ -205,7 +206,7 @@ local function elements(kind, shape, strides, read)
     local column = d
     for j, i in ipairs(lists[d]) do
       local s = i == 0 and "..." or lay(d + 1)
-      if j > 1 and column + 1 + #s + rank > width then
+      if j > 1 and column + 1 + #s + rank > current.width then
         out[#out] = out[#out]:match "^(.-) *$"
         out[#out + 1], column = indent, d
       elseif j > 1 then
@@ -255,6 +256,38 @@ core.meta.__tostring = function(a)
     if not ok then return head .. " (failed)" end
     body = said
   end
-  return head .. (#a.dims < 2 and #body < width - #head and " " or "\n") ..
+  return head .. (#a.dims < 2 and #body < current.width - #head and " " or "\n") ..
     body
+end
+
+-- Least and largest values of the options that are integers.
+local ranges = {precision = {0, 17}, threshold = {0, math.maxinteger},
+  width = {1, math.maxinteger}}
+
+-- A.print_options([options]): sets how arrays are printed; returns all options.
+function A.print_options(o)
+  o = core.options(o, {"precision", "threshold", "width", "suppress"},
+    "print_options", 1)
+  local new = {}
+  for name, v in next, o do
+    local range = ranges[name]
+    if not range and type(v) ~= "boolean" then
+      fail("print_options: argument 1 (options): suppress: boolean expected, "
+        .. "got %s", core.C.describe(v))
+    elseif range and v == math.huge then
+      v = range[2]
+    elseif range then
+      v = core.check_integer(v, "print_options",
+        "argument 1 (options): " .. name, format("an integer from %d to %d",
+          range[1], range[2]), range[1], range[2])
+    end
+    new[name] = v
+  end
+  for name, v in next, current do
+    if new[name] == nil then new[name] = v end
+  end
+  current = new
+  local copy = {}
+  for name, v in next, new do copy[name] = v end
+  return copy
 end

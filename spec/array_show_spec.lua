@@ -74,6 +74,53 @@ describe("tostring of an array", function()
     assert.is_true(#tostring(many) > 500 and #tostring(many) < 4000)
   end)
 
+  it("follows the print options", function()
+    local first = A.print_options()
+    assert.same({precision = 8, threshold = 1000, width = 75, suppress = false},
+      first)
+    finally(function() A.print_options(first) end)
+    local third = A("float", {1 / 3, 2, 1e-9})
+    assert.equal(3, A.print_options({precision = 3}).precision)
+    shows("float {3} [3.333e-01 2.000e+00 1.000e-09]", third)
+    assert.same({precision = 3, threshold = 1000, width = 75, suppress = true},
+      A.print_options {suppress = true})
+    shows("float {3} [0.333 2.0   0.0  ]", third)
+    shows("double {2} [123456789.0         0.1]", A("double", {123456789, 0.1}))
+    A.print_options {precision = 0}
+    shows("float {3} [0. 2. 0.]", third)
+    A.print_options {precision = 17}
+    shows("double {1} [0.1]", A("double", {0.1}))
+    A.print_options {threshold = 4, width = 20}
+    shows("long {7}\n[1 2 3 ... 5 6 7]", A.arange(7))
+    shows("long {4}\n[1000 1001 1002\n 1003]", A.arange(1000, 1003))
+    A.print_options {threshold = math.huge, width = 75}
+    local all = A.arange(1001)
+    lze.wait()
+    assert.is_nil(tostring(all):find("...", 1, true))
+    first.width = 1 -- a copy
+    assert.equal(75, A.print_options().width)
+    first.width = 75
+  end)
+
+  it("refuses wrong print options", function()
+    local function says(text, o)
+      assert.equal("print_options: argument 1 (options)" .. text,
+        expect.misuse(function() A.print_options(o) end))
+    end
+    local before = A.print_options()
+    says(": precision: an integer from 0 to 17 expected, got 18",
+      {precision = 18})
+    says(": precision: an integer from 0 to 17 expected, got 0.5",
+      {precision = 0.5, width = 3})
+    says(": width: an integer from 1 to 9223372036854775807 expected, got 0",
+      {width = 0})
+    says(": suppress: boolean expected, got integer 1", {suppress = 1})
+    says(": unknown option digits; there are precision, threshold, width, " ..
+      "suppress", {digits = 3})
+    says(": a table expected, got integer 3", 3)
+    assert.same(before, A.print_options())
+  end)
+
   it("says how to get the number of an array without dimensions", function()
     local mod = lze.load "kernels/spec.spv"
     local loss = A("float", {1, 2, 4}):sum() * 1

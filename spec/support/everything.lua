@@ -295,6 +295,16 @@ part("writes of what expressions read", function()
   if not set then error(text, 0) end
 end)
 
+part("printing", function()
+  local A = lze.array
+  local before = A.print_options()
+  assert(A.print_options({precision = 2}).precision == 2)
+  local x = A("float", {1 / 3})
+  lze.wait()
+  assert(tostring(x) == "array: float {1} [0.33]")
+  A.print_options(before)
+end)
+
 part("matrices", function()
   local A = lze.array
   local x = A("float", {{1, 2}, {3, 4}})
