@@ -41,6 +41,8 @@ local FRESH <const> = 3          -- fused kernels before its own one
 local MOST_LAUNCHES <const> = 8  -- remembered per tree
 local DOUBTFUL <const> = 4096    -- elements per KiB of Lua memory
 local MOST <const> = (1 << 32) - 1 -- elements in a launch
+local TILED <const> = 1 << 14    -- elements whose transposition needs tiles
+local TILE <const> = {64, 16}    -- columns and rows
 
 -- --- operations --------------------------------------------------------------
 
@@ -560,26 +562,32 @@ end
 -- (slots), the kernel's arguments (args), its operations (ops), true if some
 -- leaf is an expression (pending), true if the results or some leaf are complex
 -- (pairs), and what it has seen of the tree: for a leaf its slot number, for an
--- expression STEPS plus its step number.  One state is reused by the next walk.
+-- expression STEPS plus its step number.  If some operands have strides, `rank`
+-- is the number of the kernel's dimensions, the last one first, `sizes` are
+-- their sizes and `places` their last dimensions in the shape; if `linear`, the
+-- kernel has a range of one dimension anyway.  One state is reused by the next
+-- walk.
 local spare
 local walks = 0
 local STEPS <const> = 1 << 8
 local NEXT_WALK <const> = 1 << 10
 
 local function take_walk()
-  local w = spare or {slots = {}, args = {}, ops = {}, seen = {}}
+  local w = spare or {slots = {}, args = {}, ops = {}, seen = {}, sizes = {},
+    places = {}}
   spare = nil
   return w
 end
 
 -- Nothing here or in a visit may trigger garbage collection repeatedly: no C
 -- function is called, and new objects are found by the next walk.
-local function begin_walk(w, into, real)
+local function begin_walk(w, into, real, linear)
   local id = walks + NEXT_WALK
   walks, w.id = id, id
   w.into, w.out, w.dims, w.real = into, into.flat, into.dims, real
   w.count, w.steps, w.strided, w.kept = 0, 0, into.flat and 0 or 1, 0
   w.pending, w.pairs = false, scalars[into.kind] ~= nil
+  w.rank, w.linear = 1, linear
 end
 
 -- Ends a walk; returns true if no other walk has started since.
@@ -648,19 +656,86 @@ function visit(w, at, v, above)
   return step(at, key)
 end
 
+-- Returns the stride of an operand in dimension d of the result.
+local function stride_in(w, v, d)
+  local dims = v.dims
+  local e = d - #w.dims + #dims
+  if e < 1 or dims[e] == 1 then return 0 end
+  if not v.op then return v.stride[e] end
+  local stride = 1
+  for k = e + 1, #dims do stride = stride * dims[k] end
+  return stride
+end
+
+-- Returns true if operand k of a walk, 0 for the result, has strides.
+local function has_strides(w, k)
+  if k == 0 then return not w.out end
+  local v = w.slots[k]
+  return not mathtype(v) and not is_flat(w, v)
+end
+
+-- Returns true if a stride in dimension d spans a group of `size` elements from
+-- dimension e on, in all operands.
+local function is_one_group(w, d, e, size)
+  for k = 0, w.count do
+    if has_strides(w, k) then
+      local v = k == 0 and w.into or w.slots[k]
+      if stride_in(w, v, d) ~= stride_in(w, v, e) * size then return false end
+    end
+  end
+  return true
+end
+
+-- Merges the dimensions of a walk in which all operands advance alike.
+local function merge_dimensions(w)
+  local dims, sizes, places, rank = w.dims, w.sizes, w.places, 0
+  for d = #dims, 1, -1 do
+    local size = dims[d]
+    if rank > 0 and is_one_group(w, d, places[rank], sizes[rank]) then
+      sizes[rank] = sizes[rank] * size
+    elseif size ~= 1 then
+      rank = rank + 1
+      sizes[rank], places[rank] = size, d
+    end
+  end
+  if rank == 0 then rank, sizes[1], places[1] = 1, 1, #dims end
+  w.rank = rank
+end
+
+-- Returns the stride of operand k of a walk, 0 for the result, in its kernel's
+-- first dimension: 0, 1, or nil if the kernel is given the stride.
+local function known_stride(w, k)
+  local stride = stride_in(w, k == 0 and w.into or w.slots[k], w.places[1])
+  return (stride == 0 or stride == 1) and stride or nil
+end
+
+-- Returns the cache entry for the dimensions and known strides of a walk.
+local function step_layout(w, at)
+  at = step(at, w.linear and -w.rank or w.rank)
+  for k = 0, w.count do
+    if has_strides(w, k) then at = step(at, known_stride(w, k) or "given") end
+  end
+  return at
+end
+
 -- Returns the cache entry of an operation on operands into an array.  `real`:
--- its numbers are read as reals.  `root`: its other purpose, if any.
-local function walk(into, op, x, y, z, real, root)
-  local kind, rank = into.kind, max(#into.dims, 1)
+-- its numbers are read as reals.  `root`: its other purpose, if any.  With
+-- `linear` or `root`, the kernel has a range of one dimension.
+local function walk(into, op, x, y, z, real, root, linear)
+  local kind = into.kind
   local w = take_walk()
   local at
+  linear = linear or root ~= nil
   repeat -- again if a finalizer has walked and may have evaluated operands
-    begin_walk(w, into, real)
+    begin_walk(w, into, real, linear)
     if known_count > MOST_KNOWN then known, known_count = {}, 0 end
     at = step(known, root or w.out and kind or strided_keys[kind])
     if real then at = step(at, "real") end
     at = visit_operation(w, at, op, x, y, z)
-    if w.strided > 0 then at = step(at, rank) end
+    if w.strided > 0 then
+      merge_dimensions(w)
+      at = step_layout(w, at)
+    end
   until walks == w.id
   local entry = at[0]
   if not entry then
@@ -710,31 +785,44 @@ local function fill_in(op, x, y, z, X, Y, Z)
   return text
 end
 
+-- Returns true if the range of a walk's kernel has two dimensions, so that no
+-- division finds an element's place in a row.
+local function has_rows(w) return w.rank > 1 and not w.linear end
+
 -- Writes the kernel for the walk of a tree: returns its parameters, its lines,
 -- and the text of the result.
 local function write_tree(w, op, x, y, z)
   local parameters, lines, names, slot, steps = {}, {}, {}, 0, 0
-  local layout, rank = {}, max(#w.dims, 1)
+  local layout, rank = {}, w.rank
   local function add(...) lines[#lines + 1] = format(...) end
-  local function place(name, flat)
-    if flat then return "i" end
-    local text = name .. "from"
+  local function place(name, k)
+    if not has_strides(w, k) then return "i" end
+    local text, stride = name .. "from", known_stride(w, k)
     layout[#layout + 1] = text
-    for d = 1, rank do
+    if stride == 1 then text = text .. " + i1" end
+    for d = stride and 2 or 1, rank do
       layout[#layout + 1] = name .. "_" .. d
       text = format("%s + i%d * %s_%d", text, d, name, d)
     end
     return text
   end
-  if w.strided > 0 then
-    add "local q = i - 1"
-    for d = rank, 2, -1 do
+  local function divide(first)
+    for d = first, rank - 1 do
       layout[#layout + 1] = "n" .. d
       add("local i%d = q %% n%d; q = q // n%d", d, d, d)
     end
-    add "local i1 = q"
+    add("local i%d = q", rank)
   end
-  local result = place("r", w.out)
+  if has_rows(w) then
+    layout[1] = "n1"
+    add "local i = (row - 1) * n1 + column"
+    add "local i1, q = column - 1, row - 1"
+    divide(2)
+  elseif w.strided > 0 then
+    add "local q = i - 1"
+    divide(1)
+  end
+  local result = place("r", 0)
   local value
   local function operand(v, above)
     if v == nil then return nil end
@@ -756,7 +844,7 @@ local function write_tree(w, op, x, y, z)
     else
       slot = slot + 1
       name, parameters[slot] = "v" .. slot, "s" .. slot
-      local from = place("s" .. slot, is_flat(w, v))
+      local from = place("s" .. slot, slot)
       if scalars[v.kind] then
         add("local v%dr, v%di = s%d[2 * (%s) - 1], s%d[2 * (%s)]", slot, slot,
           slot, from, slot, from)
@@ -811,25 +899,11 @@ local function make_kernel(w, op, x, y, z)
   use_operations(w)
   local target = format(scalars[op.type] and
     "r[2 * (%s) - 1], r[2 * (%s)]" or "r[%s]", place, place)
-  local text = format("return function(i, r, %s)\n  %s\n  %s = %s\nend",
-    concat(parameters, ", "), concat(lines, "\n  "), target, value)
+  local text = format("return function(%s, r, %s)\n  %s\n  %s = %s\nend",
+    has_rows(w) and "column, row" or "i", concat(parameters, ", "),
+    concat(lines, "\n  "), target, value)
   return C.kernel(C.text(complete(text), name)(math, C.work.fma),
     {name = "array_" .. name, real = op.reals})
-end
-
--- Appends the strides for reading an array as one of a larger shape to a list,
--- after place n.
-local function add_strides(list, n, a, shape)
-  local rank, own = #shape, #a.dims
-  if rank == 0 then
-    list[n + 1] = 0
-    return n + 1
-  end
-  for d = 1, rank do
-    local e = d - rank + own
-    list[n + d] = e >= 1 and a.dims[e] ~= 1 and a.stride[e] or 0
-  end
-  return n + rank
 end
 
 -- Replaces the buffers of complex numbers among a walk's arguments.
@@ -851,17 +925,18 @@ local function arguments(w, out)
   local into, slots, list, n = w.into, w.slots, w.args, w.count + 1
   list[1] = out or w.out or into.base
   if w.strided > 0 then
-    local shape = w.dims
-    for d = #shape, 2, -1 do
-      n = n + 1
-      list[n] = shape[d]
-    end
+    local rank, places = w.rank, w.places
+    for d = 1, rank - 1 do list[n + d] = w.sizes[d] end
+    n = n + rank - 1
     for k = 0, w.count do
-      local v = k == 0 and into or slots[k]
-      if k == 0 and not w.out or
-          k > 0 and not mathtype(v) and not is_flat(w, v) then
-        list[n + 1] = v.from + 1
-        n = add_strides(list, n + 1, v, shape)
+      if has_strides(w, k) then
+        local v = k == 0 and into or slots[k]
+        n = n + 1
+        list[n] = v.from + 1
+        for d = known_stride(w, k) and 2 or 1, rank do
+          n = n + 1
+          list[n] = stride_in(w, v, places[d])
+        end
       end
     end
   end
@@ -880,15 +955,40 @@ local function check_count(shape, size)
   end
 end
 
+-- Returns the buffer of an operand whose adjacent elements in a row of the
+-- result lie apart, if any.
+local function crossing(w)
+  for k = 1, w.count do
+    local v = w.slots[k]
+    if has_strides(w, k) and abs(stride_in(w, v, w.places[1])) > 1 then
+      return v.base
+    end
+  end
+  return nil
+end
+
+-- Returns the range of a walk's kernel.  On a CPU, a group reads whole cache
+-- lines of operands whose rows are columns of the result.
+local function range_of(w, size)
+  if not has_rows(w) then return size end
+  local range = {w.sizes[1], size // w.sizes[1]}
+  local base = size >= TILED and crossing(w)
+  if base and C.storage(base) and base.device.software then
+    range.group = TILE
+  end
+  return range
+end
+
 -- Launches the kernel of a walk and ends the walk.
 local function run(w, entry, size, list, n)
   check_count(w.dims, size)
+  local range = range_of(w, size)
   if entry.runs then
-    entry.kernel(size, unpack(list, 1, n))
+    entry.kernel(range, unpack(list, 1, n))
     counts.hits = counts.hits + 1
   else
     local start = C.now()
-    entry.kernel(size, unpack(list, 1, n))
+    entry.kernel(range, unpack(list, 1, n))
     entry.runs = true
     counts.builds = counts.builds + 1
     counts.build_ms = counts.build_ms + (C.now() - start) * 1e3
@@ -1087,7 +1187,7 @@ end
 -- Returns true if one kernel must compute a tree, and the reason.  `how` is
 -- "fuse", "apart" or nil; `names` is the number of names the kernel can have.
 local function fuses(w, entry, size, how, names)
-  local rank = max(#w.dims, 1)
+  local rank = w.rank
   if how == "apart" or mode == "never" then return false, "LZE_FUSE=never" end
   local each = w.pairs and 2 or 1
   if w.count * (each + 1) + w.steps * each + (w.strided + 2) * (rank + 1) >
@@ -1126,7 +1226,7 @@ local function planned(w, entry, a, ...)
   local list, n = arguments(w)
   if not entry.runs and op and walks == w.id then
     local start = C.now()
-    kernel:variant(a.size, unpack(list, 1, n))
+    kernel:variant(range_of(w, a.size), unpack(list, 1, n))
     counts.build_ms = counts.build_ms + (C.now() - start) * 1e3
   end
   if walks ~= w.id or not a.op then
@@ -1610,7 +1710,7 @@ local function record(g, name, dst, e)
     e = express("copy", dst.kind, dst.dims, nil, e)
   end
   local x, y, z = operands(e)
-  local w, entry = walk(dst, e.op, x, y, z, all_real(e))
+  local w, entry = walk(dst, e.op, x, y, z, all_real(e), nil, true)
   local problem
   for k = 1, w.count do
     local v = w.slots[k]
