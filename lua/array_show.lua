@@ -256,8 +256,8 @@ core.meta.__tostring = function(a)
     if not ok then return head .. " (failed)" end
     body = said
   end
-  return head .. (#a.dims < 2 and #body < current.width - #head and " " or "\n") ..
-    body
+  local beside = #a.dims < 2 and #body < current.width - #head
+  return head .. (beside and " " or "\n") .. body
 end
 
 -- Least and largest values of the options that are integers.

@@ -288,7 +288,7 @@ describe("a:save of a text", function()
     end
     says("1 (a): an array of at most 2 dimensions expected for text, got " ..
       "shape {1, 2, 3}", A.zeros {1, 2, 3})
-    says("1 (a): elements of float2 have no text in files", A("float2", 2))
+    says("1 (a): elements of complex64 have no text in files", A("float2", 2))
     says("3 (options): header: a list of 2 names expected, got 1 names",
       A.zeros {2, 2}, {header = {"a"}})
     says("3 (options): header: name 1: a string without line breaks " ..
