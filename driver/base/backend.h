@@ -21,6 +21,10 @@
 #ifndef BACKEND_H
 #define BACKEND_H
 
+#include "prepare.h"
+#include "spirv.h"
+#include "tool.h"
+
 #include "base/zocl_base.h"
 
 /* ------------------------------------------------------------------------
@@ -118,6 +122,36 @@ typedef struct zocl_copy_region {
   uint32_t to_pitch, to_slice, from_pitch, from_slice;
 } zocl_copy_region;
 
+/* ------------------------------------------------------------------------
+ * Kernels.
+ */
+
+/* A compiled module, and a kernel of it. */
+typedef struct backend_program backend_program;
+typedef struct backend_kernel backend_kernel;
+
+/* An argument of a kernel, and its value's place among the values of a launch.
+   The value of local memory is its size, a uint64_t; of an image, a zocl_image
+   pointer or NULL; of a sampler, its id. */
+typedef struct zocl_arg {
+  spirv_class cls;
+  bool set;              /* used by the front alone, and `image` too */
+  size_t offset, bytes;
+  uint32_t image;        /* of an image: its index in zocl_kernel.images */
+} zocl_arg;
+
+/* A launch.  `values` are the captured arguments of the kernel. */
+typedef struct zocl_launch {
+  zocl_kernel *kernel;   /* used by the front alone */
+  const unsigned char *values;
+  size_t global[3], local[3], offset[3];
+  uint32_t dims;         /* the least number of dimensions */
+} zocl_launch;
+
+/* ------------------------------------------------------------------------
+ * The table.
+ */
+
 typedef struct backend_table {
   const char *name;      /* for messages */
 
@@ -164,6 +198,50 @@ typedef struct backend_table {
   ze_result_t (*fill)(const backend_place *place, const zocl_fill *fill);
   ze_result_t (*copy_region)(const backend_place *place,
                              const zocl_copy_region *copy);
+
+  /* Launches a kernel, which may compile it: then this blocks as long as the
+     compiler takes.  The values are only valid during the call. */
+  ze_result_t (*launch)(const backend_place *place, backend_kernel *kernel,
+                        const zocl_launch *launch);
+
+  /* --- Kernels.  Any thread may use a kernel, and several at a time the same
+     one: the back end locks it. --- */
+
+  /* Makes the kernel of a program that `info` describes, and sets *max_group to
+     the work-items that a group may have.  `args` and `info` outlive the
+     kernel; their values take `values_size` bytes. */
+  ze_result_t (*kernel_new)(const zocl_device *device,
+                            backend_program *program, const spirv_kernel *info,
+                            const zocl_arg *args, size_t values_size,
+                            uint32_t *max_group, backend_kernel **kernel);
+  /* Pending launches still run. */
+  void (*kernel_free)(const zocl_device *device, backend_kernel *kernel);
+  /* Sets the bytes of private memory of a work-item, and the number that group
+     sizes should be a multiple of; leaves what is unknown. */
+  void (*kernel_facts)(const zocl_device *device, backend_kernel *kernel,
+                       uint64_t *private_bytes, uint64_t *multiple);
+  /* Suggests a group of at most `max_group` work-items for a range; each
+     dimension divides the range. */
+  void (*kernel_group)(const zocl_device *device, backend_kernel *kernel,
+                       uint32_t max_group, const uint32_t range[3],
+                       uint32_t group[3]);
+  /* Passes all arguments on to the compiled kernel without a launch. */
+  ze_result_t (*kernel_try)(const zocl_device *device, backend_kernel *kernel,
+                            const unsigned char *values);
+  /* Makes memory accessible that later launches may use without an argument
+     pointing to it: memory of these types, and blocks.  NULL if that is never
+     needed, and not called if kernels accept any pointer. */
+  ze_result_t (*kernel_reach)(const zocl_device *device,
+                              backend_kernel *kernel,
+                              ze_kernel_indirect_access_flags_t indirect,
+                              void *const *blocks, size_t block_count);
+  /* Lists the launches that would compile the kernel, in the form that
+     zocl_build_shapes takes; UNSUPPORTED_FEATURE if nothing can be compiled
+     ahead. */
+  ze_result_t (*kernel_shapes)(const zocl_device *device,
+                               backend_kernel *kernel, uint32_t count,
+                               const prepare_launch *launches,
+                               tool_text *shapes);
 
   /* --- Marks. --- */
 

@@ -9,6 +9,7 @@
 #include "run/zocl_event.h"
 #include "ext/zocl_ext.h"
 #include "opencl/zocl_cl.h"
+#include "opencl/zocl_image.h"
 #include "opencl/zocl_lane.h"
 
 #include <stdlib.h>

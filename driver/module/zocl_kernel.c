@@ -3,87 +3,28 @@
  * SPDX-License-Identifier: MIT
  */
 #include "module/zocl_kernel.h"
-#include "base/zocl_exit.h"
 #include "base/zocl_hook.h"
-#include "opencl/zocl_cl.h"
-#include "opencl/zocl_lane.h"
-#include "opencl/zocl_opencl.h"
-#include "opencl/zocl_way.h"
+#include "memory/zocl_memory.h"
 #include "module/zocl_build.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include <spirv/unified1/spirv.h>
 
-/* The value of a local memory argument is its number of bytes. */
-typedef uint64_t local_size;
-
 static void kernel_free(zocl_kernel *kernel)
 {
-  if (kernel->id != NULL && !zocl_forked())
-    kernel->module->device->driver->cl->clReleaseKernel(kernel->id);
+  const zocl_device *device = kernel->module->device;
+  if (kernel->back != NULL && !zocl_forked())
+    device->driver->backend->kernel_free(device, kernel->back);
   for (uint32_t i = 0; i < kernel->image_count; i++)
     zocl_ext.image_unref(kernel->images[i]);
   zocl_module_unref(kernel->module);
   pthread_mutex_destroy(&kernel->lock);
-  free(kernel->shapes);
-  free(kernel->current);
   free(kernel->values);
   free(kernel->images);
   free(kernel->args);
   free(kernel);
-}
-
-static void CL_CALLBACK tell_stack(void *args)
-{
-  size_t *to;
-  memcpy(&to, args, sizeof to);
-  *to = zocl_stack_size();
-}
-
-/* Queries the stack size in a PoCL thread: the program may have started these
-   threads before this driver could enlarge their stacks. */
-static size_t thread_stack(const zocl_device *device)
-{
-  zocl_driver *driver = device->driver;
-  size_t size = atomic_load(&driver->stack);
-  if (size != 0) return size;
-  cl_int error;
-  size_t *to = &size;
-  cl_command_queue queue =
-      device->native ? driver->cl->clCreateCommandQueueWithProperties(
-                           driver->context, device->queue_id, NULL, &error)
-                     : NULL;
-  if (queue != NULL) {
-    driver->cl->clEnqueueNativeKernel(queue, tell_stack, &to, sizeof to, 0,
-                                      NULL, NULL, 0, NULL, NULL);
-    driver->cl->clFinish(queue);
-    driver->cl->clReleaseCommandQueue(queue);
-  }
-  struct rlimit stack;
-  if (size == 0 && getrlimit(RLIMIT_STACK, &stack) == 0)
-    size = stack.rlim_cur == RLIM_INFINITY ? 2 << 20 : stack.rlim_cur;
-  atomic_store(&driver->stack, size);
-  return size;
-}
-
-/* Returns the bytes that PoCL needs for each work-item on the stack of the
-   thread that runs the group: private arrays and, in kernels with barriers,
-   values used after a barrier.  PoCL does not check that the stack is large
-   enough. */
-static uint64_t stack_bytes(const spirv_kernel *info)
-{
-  bool waits = info->features & SPIRV_USES_BARRIER;
-  return info->private_bytes + (waits ? info->waiting_bytes : 0);
-}
-
-static uint64_t stack_room(const zocl_device *device)
-{
-  if (!device->driver->pocl || !(device->type & CL_DEVICE_TYPE_CPU))
-    return UINT64_MAX;
-  return thread_stack(device) / 4 * 3;
 }
 
 ze_result_t zocl_KernelCreate(ze_module_handle_t module,
@@ -107,8 +48,8 @@ ze_result_t zocl_KernelCreate(ze_module_handle_t module,
                      "linked first");
   zocl_kernel *made = zocl_handle_new(sizeof *made);
   if (made == NULL) return zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
-  zocl_device *device = module->device;
-  zocl_cl *cl = device->driver->cl;
+  const zocl_device *device = module->device;
+  const backend_table *backend = device->driver->backend;
   zocl_module_ref(module);
   pthread_mutex_init(&made->lock, NULL);
   made->module = module;
@@ -119,49 +60,25 @@ ze_result_t zocl_KernelCreate(ze_module_handle_t module,
   for (uint32_t i = 0; i < info->arg_count; i++) {
     zocl_arg *arg = &made->args[i];
     arg->cls = info->args[i].cls;
-    arg->bytes = arg->cls == SPIRV_ARG_LOCAL ? sizeof(local_size)
+    arg->bytes = arg->cls == SPIRV_ARG_LOCAL ? sizeof(uint64_t)
                                              : info->args[i].bytes;
     arg->offset = made->values_size;
     if (arg->cls == SPIRV_ARG_IMAGE) arg->image = made->image_count++;
     made->values_size += zocl_round_up(arg->bytes);
   }
   made->values = calloc(1, made->values_size + 1);
-  made->current = calloc(1, made->values_size + 1);
   made->images = calloc(made->image_count + 1u, sizeof(zocl_image *));
-  if (made->values == NULL || made->current == NULL || made->images == NULL)
-    goto memory;
-  cl_int error;
-  made->id = cl->clCreateKernel(module->program, info->name, &error);
-  if (made->id == NULL) {
+  if (made->values == NULL || made->images == NULL) goto memory;
+  ze_result_t result = backend->kernel_new(
+      device, (backend_program *)module->program, info, made->args,
+      made->values_size, &made->max_group, &made->back);
+  if (result != ZE_RESULT_SUCCESS) {
+    made->back = NULL;
     kernel_free(made);
-    return zocl_cl_error(error, "clCreateKernel");
+    return result;
   }
-  /* OpenCL's kernel must agree with the module: an implementation may crash if
-     it receives arguments that the kernel does not have. */
-  cl_uint count = 0;
-  cl->clGetKernelInfo(made->id, CL_KERNEL_NUM_ARGS, sizeof count, &count, NULL);
-  if (count != info->arg_count) {
-    kernel_free(made);
-    return zocl_fail(ZE_RESULT_ERROR_UNKNOWN,
-                     "kernel %s has %u arguments in SPIR-V, %u in OpenCL",
-                     info->name, info->arg_count, (unsigned)count);
-  }
-  size_t max = 0;
-  cl->clGetKernelWorkGroupInfo(made->id, device->id, CL_KERNEL_WORK_GROUP_SIZE,
-                               sizeof max, &max, NULL);
-  if (max == 0 || max > device->max_group) max = device->max_group;
-  const uint64_t each = stack_bytes(info);
-  const uint64_t room = each > 0 ? stack_room(device) : 0;
-  if (each > room) {
-    kernel_free(made);
-    return zocl_fail(ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY,
-                     "kernel %s has private arrays and values of %llu bytes, "
-                     "there are %llu: three quarters of a thread's stack",
-                     info->name, (unsigned long long)each,
-                     (unsigned long long)room);
-  }
-  if (each > 0 && max > room / each) max = room / each;
-  made->max_group = zocl_clamp(max);
+  made->reaches = backend->kernel_reach != NULL &&
+                  !device->driver->memory->any_pointer;
   made->local_bytes = info->local_bytes;
   for (int d = 0; d < 3; d++)
     made->group[d] = info->required_group[0] > 0 ? info->required_group[d] : 1;
@@ -216,7 +133,7 @@ ze_result_t zocl_kernel_argument(const zocl_kernel *kernel, uint32_t index,
   unsigned char *place = values != NULL ? values + arg->offset : NULL;
   if (arg->cls == SPIRV_ARG_LOCAL) {
     /* The launch checks the limit, for all arguments together. */
-    local_size bytes = size;
+    uint64_t bytes = size;
     if (value != NULL || size == 0 || size > UINT32_MAX)
       return zocl_fail(ZE_RESULT_ERROR_INVALID_KERNEL_ARGUMENT_SIZE,
                        "argument %u of kernel %s is local memory: no value and "
@@ -268,7 +185,7 @@ argument_set(zocl_kernel *kernel, uint32_t index, size_t size,
              const void *value)
 {
   zocl_arg *arg = index < kernel->arg_count ? &kernel->args[index] : NULL;
-  local_size old = 0, new = size;
+  uint64_t old = 0, new = size;
   bool local = arg != NULL && arg->cls == SPIRV_ARG_LOCAL;
   if (local) memcpy(&old, kernel->values + arg->offset, sizeof old);
   ze_result_t result =
@@ -344,7 +261,7 @@ ze_result_t zocl_kernel_check_offset(const zocl_kernel *kernel, uint32_t x,
   if ((x | y | z) == 0 || !kernel->module->device->driver->no_offsets)
     return ZE_RESULT_SUCCESS;
   return zocl_fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
-                   "an offset of %ux%ux%u: this OpenCL launches at 0 always", x,
+                   "an offset of %ux%ux%u: this device launches at 0 always", x,
                    y, z);
 }
 
@@ -360,8 +277,8 @@ ze_result_t zocl_KernelSetGlobalOffsetExp(ze_kernel_handle_t kernel,
   return ZE_RESULT_SUCCESS;
 }
 
-/* Pointers stored in memory work with any back end, but some OpenCLs must be
-   informed which memory a kernel may access through them. */
+/* Pointers stored in memory work with any back end, but some must be informed
+   which memory a kernel may access through them. */
 ze_result_t zocl_KernelSetIndirectAccess(
     ze_kernel_handle_t kernel, ze_kernel_indirect_access_flags_t flags)
 {
@@ -394,110 +311,6 @@ ze_result_t zocl_KernelSetCacheConfig(ze_kernel_handle_t kernel,
   return ZE_RESULT_SUCCESS;
 }
 
-/* ------------------------------------------------------------------------
- * The size that OpenCL would choose.
- */
-
-/* PoCL's rule for group sizes (pocl_local_size.c, unchanged from 3.1 to 6.0).
-   Its inputs are the range, the largest allowed group, and the smallest group
-   that PoCL considers efficient. */
-typedef struct chooser {
-  uint64_t global[3], local[3], grain[3];
-  uint64_t max_group, min_group;
-  uint64_t units;
-} chooser;
-
-/* The rule reduces the z dimension first and x last. */
-static const int chooser_order[3] = {2, 1, 0};
-
-static uint64_t gcd(uint64_t a, uint64_t b)
-{
-  while (a != 0) {
-    uint64_t rest = b % a;
-    b = a;
-    a = rest;
-  }
-  return b;
-}
-
-/* Returns the largest divisor of n that is at most `limit`. */
-static uint64_t divisor_below(uint64_t n, uint64_t limit)
-{
-  uint64_t best = 1;
-  if (limit >= n) return n;
-  for (uint64_t small = 1; small * small <= n; small++)
-    if (n % small == 0) {
-      if (small <= limit && small > best) best = small;
-      if (n / small <= limit && n / small > best) best = n / small;
-    }
-  return best;
-}
-
-static uint64_t chooser_group(const chooser *c)
-{
-  return c->local[0] * c->local[1] * c->local[2];
-}
-
-/* Divides one dimension by a factor, if the result is still a multiple of the
-   grain and divides the range. */
-static bool chooser_divide(chooser *c, uint64_t factor)
-{
-  for (int i = 0; i < 3; i++) {
-    int d = chooser_order[i];
-    uint64_t part = c->local[d] / factor;
-    if (c->local[d] % factor != 0 || part == 0) continue;
-    if (part % c->grain[d] != 0 || c->global[d] % part != 0) continue;
-    c->local[d] = part;
-    return true;
-  }
-  return false;
-}
-
-/* Shrinks the group until it is allowed: by halves, else by setting the
-   dimension with the smallest grain to 1, else any dimension. */
-static void chooser_fit(chooser *c)
-{
-  while (chooser_group(c) > c->max_group) {
-    if (chooser_divide(c, 2)) continue;
-    int victim = -1;
-    for (int i = 0; i < 3 && victim < 0; i++) {
-      int d = chooser_order[i];
-      if (c->local[d] > 1 && c->grain[d] <= c->grain[(d + 1) % 3] &&
-          c->grain[d] <= c->grain[(d + 2) % 3])
-        victim = d;
-    }
-    for (int i = 0; i < 3 && victim < 0; i++)
-      if (c->local[chooser_order[i]] > 1) victim = chooser_order[i];
-    c->local[victim] = 1;
-  }
-}
-
-/* Shrinks the group further until each compute unit has a group, unless the
-   groups would become inefficiently small. */
-static void chooser_spread(chooser *c)
-{
-  for (;;) {
-    uint64_t groups = 1, parts;
-    for (int d = 0; d < 3; d++) groups *= c->global[d] / c->local[d];
-    parts = c->units / groups;
-    if (parts <= 1 || chooser_group(c) < parts * c->min_group) return;
-    while (parts > 1 && !chooser_divide(c, parts)) parts--;
-    if (parts > 1) continue;
-    int victim = -1;
-    for (int i = 0; i < 3 && victim < 0; i++) {
-      int d = chooser_order[i], e = (d + 1) % 3, f = (d + 2) % 3;
-      if (c->local[d] > 1 && c->local[d] <= c->local[e] &&
-          c->local[d] <= c->local[f] &&
-          c->local[e] * c->local[f] >= c->min_group)
-        victim = d;
-    }
-    if (victim < 0) return;
-    c->local[victim] = 1;
-  }
-}
-
-/* Suggests the size that PoCL would choose; for another OpenCL it is at least a
-   valid choice. */
 ze_result_t zocl_KernelSuggestGroupSize(ze_kernel_handle_t kernel, uint32_t gx,
                                         uint32_t gy, uint32_t gz, uint32_t *x,
                                         uint32_t *y, uint32_t *z)
@@ -510,33 +323,14 @@ ze_result_t zocl_KernelSuggestGroupSize(ze_kernel_handle_t kernel, uint32_t gx,
     return zocl_error(ZE_RESULT_ERROR_INVALID_GLOBAL_WIDTH_DIMENSION);
   const zocl_device *device = kernel->module->device;
   const uint32_t *required = kernel->info->required_group;
-  if (required[0] > 0) {
-    *x = required[0];
-    *y = required[1];
-    *z = required[2];
-    return ZE_RESULT_SUCCESS;
-  }
-  size_t multiple = 1;
-  device->driver->cl->clGetKernelWorkGroupInfo(
-      kernel->id, device->id, CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE,
-      sizeof multiple, &multiple, NULL);
-  if (multiple == 0) multiple = 1;
-  chooser c = {.global = {gx, gy, gz},
-               .max_group = kernel->max_group,
-               .units = device->units};
-  c.min_group = 4 * multiple < c.max_group ? 4 * multiple : c.max_group;
-  for (int d = 0; d < 3; d++) {
-    uint64_t most = device->max_size[d] < c.global[d] ? device->max_size[d]
-                                                      : c.global[d];
-    c.grain[d] = gcd(multiple, c.global[d]);
-    c.local[d] = c.grain[d] * divisor_below(c.global[d] / c.grain[d],
-                                            most / c.grain[d]);
-  }
-  chooser_fit(&c);
-  chooser_spread(&c);
-  *x = (uint32_t)c.local[0];
-  *y = (uint32_t)c.local[1];
-  *z = (uint32_t)c.local[2];
+  uint32_t group[3] = {required[0], required[1], required[2]};
+  if (required[0] == 0)
+    device->driver->backend->kernel_group(device, kernel->back,
+                                          kernel->max_group,
+                                          (uint32_t[3]){gx, gy, gz}, group);
+  *x = group[0];
+  *y = group[1];
+  *z = group[2];
   return ZE_RESULT_SUCCESS;
 }
 
@@ -599,8 +393,7 @@ static void attribute_add_vector(tool_text *text, const zocl_kernel *kernel)
   }
 }
 
-/* Lists the attributes that SPIR-V preserves, in the form of
-   CL_KERNEL_ATTRIBUTES. */
+/* Lists the attributes that SPIR-V preserves, as OpenCL C writes them. */
 ze_result_t zocl_KernelGetSourceAttributes(ze_kernel_handle_t kernel,
                                            uint32_t *size, char **text)
 {
@@ -636,15 +429,9 @@ ze_result_t zocl_KernelGetProperties(ze_kernel_handle_t kernel,
   ZOCL_NEED_HANDLE(kernel);
   ZOCL_NEED_POINTER(p);
   const zocl_device *device = kernel->module->device;
-  zocl_cl *cl = device->driver->cl;
-  cl_ulong private_bytes = 0;
-  size_t multiple = 1;
-  cl->clGetKernelWorkGroupInfo(kernel->id, device->id,
-                               CL_KERNEL_PRIVATE_MEM_SIZE,
-                               sizeof private_bytes, &private_bytes, NULL);
-  cl->clGetKernelWorkGroupInfo(
-      kernel->id, device->id, CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE,
-      sizeof multiple, &multiple, NULL);
+  uint64_t private_bytes = 0, multiple = 1;
+  device->driver->backend->kernel_facts(device, kernel->back, &private_bytes,
+                                        &multiple);
   uint32_t widest = 1;
   for (uint32_t i = 0; i < device->subgroup_count; i++)
     if (device->subgroup_sizes[i] > widest) widest = device->subgroup_sizes[i];
@@ -658,7 +445,7 @@ ze_result_t zocl_KernelGetProperties(ze_kernel_handle_t kernel,
   p->maxNumSubgroups = (kernel->max_group + widest - 1) / widest;
   p->localMemSize = zocl_clamp(kernel->info->local_bytes);
   if (private_bytes < kernel->info->private_bytes)
-    private_bytes = kernel->info->private_bytes; /* PoCL reports too little */
+    private_bytes = kernel->info->private_bytes; /* reports may be too low */
   p->privateMemSize = zocl_clamp(private_bytes);
   p->spillMemSize = 0; /* a CPU spills to the stack, and reports nothing */
   /* The same kernel of the same module gets the same UUIDs. */
@@ -698,7 +485,7 @@ uint64_t zocl_kernel_local(const zocl_kernel *kernel, uint32_t index,
                            const unsigned char *values)
 {
   const zocl_arg *arg = &kernel->args[index];
-  local_size bytes = 0;
+  uint64_t bytes = 0;
   if (arg->cls == SPIRV_ARG_LOCAL)
     memcpy(&bytes, values + arg->offset, sizeof bytes);
   return bytes;
@@ -730,77 +517,36 @@ ze_result_t zocl_kernel_capture(zocl_kernel *kernel,
   return ZE_RESULT_SUCCESS;
 }
 
-/* Sets the cl_kernel's arguments that differ from its current ones.  Images are
-   always set, because another image may have the same address.  Caller holds
-   the lock. */
-static cl_int arguments_set(zocl_kernel *kernel, const unsigned char *values)
-{
-  const zocl_driver *driver = kernel->module->device->driver;
-  zocl_cl *cl = driver->cl;
-  for (uint32_t i = 0; i < kernel->arg_count; i++) {
-    const zocl_arg *arg = &kernel->args[i];
-    const unsigned char *value = values + arg->offset;
-    unsigned char *current = kernel->current + arg->offset;
-    if (kernel->primed && arg->cls != SPIRV_ARG_IMAGE &&
-        memcmp(current, value, arg->bytes) == 0)
-      continue;
-    cl_int error;
-    if (arg->cls == SPIRV_ARG_POINTER) {
-      void *pointer;
-      memcpy(&pointer, value, sizeof pointer);
-      error = zocl_way_of(driver)->argument(driver, kernel->id, i, pointer);
-    } else if (arg->cls == SPIRV_ARG_LOCAL) {
-      local_size size;
-      memcpy(&size, value, sizeof size);
-      error = cl->clSetKernelArg(kernel->id, i, size, NULL);
-    } else if (arg->cls == SPIRV_ARG_IMAGE) {
-      zocl_image *image; /* NULL if a changed command lacks it */
-      memcpy(&image, value, sizeof image);
-      error = image == NULL ? CL_INVALID_ARG_VALUE
-                            : cl->clSetKernelArg(kernel->id, i,
-                                                 sizeof image->mem,
-                                                 &image->mem);
-    } else if (arg->cls == SPIRV_ARG_SAMPLER &&
-               memcmp(value, &(cl_sampler){NULL}, sizeof(cl_sampler)) == 0) {
-      error = CL_INVALID_ARG_VALUE;
-    } else
-      error = cl->clSetKernelArg(kernel->id, i, arg->bytes, value);
-    if (error != CL_SUCCESS) {
-      kernel->primed = false;
-      return error;
-    }
-    memcpy(current, value, arg->bytes);
-  }
-  kernel->primed = true;
-  return CL_SUCCESS;
-}
-
-/* Reports to OpenCL which memory the kernel may access without an argument,
-   unless it was reported before.  Caller holds the lock. */
-static cl_int memory_reach(zocl_kernel *kernel)
+ze_result_t zocl_kernel_reach(zocl_kernel *kernel)
 {
   const zocl_module *module = kernel->module;
-  const zocl_way *way = zocl_way_of(module->device->driver);
-  if (way->reach == NULL) return CL_SUCCESS;
+  const zocl_device *device = module->device;
+  ze_result_t result = ZE_RESULT_SUCCESS;
+  pthread_mutex_lock(&kernel->lock);
   uint64_t now = zocl_memory_generation();
   bool nothing = kernel->indirect == 0 && module->storage == NULL &&
                  module->held_count == 0;
-  if (kernel->reached == now || (nothing && kernel->reached == 0))
-    return CL_SUCCESS;
+  if (kernel->reached == now || (nothing && kernel->reached == 0)) goto done;
   size_t count = zocl_global_blocks(module, NULL);
   void **variables = malloc((count + 1) * sizeof *variables);
-  if (variables == NULL) return CL_OUT_OF_HOST_MEMORY;
+  if (variables == NULL) {
+    result = zocl_error(ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY);
+    goto done;
+  }
   zocl_global_blocks(module, variables);
-  cl_int error = way->reach(module->device->driver, kernel->id,
-                            kernel->indirect, variables, count);
+  result = device->driver->backend->kernel_reach(
+      device, kernel->back, kernel->indirect, variables, count);
   free(variables);
-  if (error == CL_SUCCESS) kernel->reached = now;
-  return error;
+  if (result == ZE_RESULT_SUCCESS) kernel->reached = now;
+done:
+  pthread_mutex_unlock(&kernel->lock);
+  return result;
 }
 
 bool zocl_kernel_try(zocl_kernel *kernel)
 {
-  const local_size some = 16;
+  const zocl_device *device = kernel->module->device;
+  const uint64_t some = 16;
   for (uint32_t i = 0; i < kernel->arg_count; i++) {
     const zocl_arg *arg = &kernel->args[i];
     if (arg->cls == SPIRV_ARG_LOCAL)
@@ -808,99 +554,9 @@ bool zocl_kernel_try(zocl_kernel *kernel)
     else if (arg->cls != SPIRV_ARG_VALUE && arg->cls != SPIRV_ARG_POINTER)
       return true; /* no value can stand in for it */
   }
-  cl_int error = arguments_set(kernel, kernel->values);
-  if (error != CL_SUCCESS) zocl_cl_error(error, "clSetKernelArg");
-  return error == CL_SUCCESS;
-}
-
-/* PoCL compiles a kernel separately for each group size, with and without an
-   offset, and for ranges that are below 65535 in every dimension and for
-   others. */
-enum { SHAPE_OFFSET = 1, SHAPE_LARGE = 2, LARGE_RANGE = 65535 };
-
-static zocl_shape shape_of(const size_t local[3], const size_t global[3],
-                           bool offset)
-{
-  const size_t limit = LARGE_RANGE;
-  bool large =
-      global[0] >= limit || global[1] >= limit || global[2] >= limit;
-  return (zocl_shape){
-    {(uint32_t)local[0], (uint32_t)local[1], (uint32_t)local[2]},
-    (offset ? SHAPE_OFFSET : 0u) | (large ? SHAPE_LARGE : 0u)};
-}
-
-/* Returns true if a launch of this shape compiles nothing, because there was
-   one before. */
-static bool shape_is_known(const zocl_kernel *kernel, const zocl_shape *shape)
-{
-  for (uint32_t i = kernel->shape_count; i-- > 0;)
-    if (memcmp(&kernel->shapes[i], shape, sizeof *shape) == 0) return true;
-  return false;
-}
-
-static void shape_remember(zocl_kernel *kernel, const zocl_shape *shape)
-{
-  if (kernel->shape_count == kernel->shape_room) {
-    uint32_t room = kernel->shape_room > 0 ? 2 * kernel->shape_room : 4;
-    zocl_shape *shapes = realloc(kernel->shapes, room * sizeof *shapes);
-    if (shapes == NULL) return; /* the next call tries again */
-    kernel->shapes = shapes;
-    kernel->shape_room = room;
-  }
-  kernel->shapes[kernel->shape_count++] = *shape;
-}
-
-ze_result_t zocl_kernel_enqueue(const zocl_launch *launch,
-                                const backend_place *place)
-{
-  zocl_kernel *kernel = launch->kernel;
-  const zocl_driver *driver = kernel->module->device->driver;
-  const size_t *global = launch->global, *local = launch->local;
-  bool offset = (launch->offset[0] | launch->offset[1] | launch->offset[2]) > 0;
-  zocl_shape shape = shape_of(local, global, offset);
-  cl_uint dims = global[2] > 1 || launch->offset[2] > 0   ? 3
-                 : global[1] > 1 || launch->offset[1] > 0 ? 2
-                                                          : 1;
-  if (dims < launch->dims) dims = launch->dims;
-  ze_result_t result = ZE_RESULT_SUCCESS;
-  pthread_mutex_lock(&kernel->lock);
-  bool known = shape_is_known(kernel, &shape);
-  if (!known) {
-    if (!zocl_opencl_may_compile(driver)) {
-      result = ZE_RESULT_ERROR_MODULE_BUILD_FAILURE;
-      goto done;
-    }
-    zocl_exit_early();
-  }
-  if (!kernel->primed || kernel->image_count > 0 ||
-      memcmp(kernel->current, launch->values, kernel->values_size) != 0) {
-    cl_int error = arguments_set(kernel, launch->values);
-    if (error != CL_SUCCESS) {
-      result = zocl_cl_error(error, "clSetKernelArg");
-      goto done;
-    }
-  }
-  cl_event first = NULL, *event = (cl_event *)place->mark;
-  if (!known && event == NULL) event = &first;
-  cl_int error = memory_reach(kernel);
-  if (error != CL_SUCCESS) {
-    result = zocl_cl_error(error, "clSetKernelExecInfo");
-    goto done;
-  }
-  error = driver->cl->clEnqueueNDRangeKernel(
-      zocl_place_queue(place), kernel->id, dims,
-      offset ? launch->offset : NULL, global, local, place->wait_count,
-      (const cl_event *)place->waits, event);
-  if (error != CL_SUCCESS)
-    result = zocl_cl_error(error, "clEnqueueNDRangeKernel");
-  else if (!known) {
-    shape_remember(kernel, &shape);
-    zocl_opencl_compiling(driver, *event);
-  }
-  if (first != NULL) driver->cl->clReleaseEvent(first);
-done:
-  pthread_mutex_unlock(&kernel->lock);
-  return result;
+  return device->driver->backend->kernel_try(device, kernel->back,
+                                             kernel->values) ==
+         ZE_RESULT_SUCCESS;
 }
 
 ze_result_t zocl_KernelSetDimensions(zocl_kernel *kernel, uint32_t dimensions)
@@ -912,38 +568,15 @@ ze_result_t zocl_KernelSetDimensions(zocl_kernel *kernel, uint32_t dimensions)
   return ZE_RESULT_SUCCESS;
 }
 
-/* Lists, in PoCL's notation, the shapes of those launches that the kernel has
-   not had yet. */
-static ze_result_t shapes_list(zocl_kernel *kernel, uint32_t count,
+static ze_result_t shapes_list(const zocl_kernel *kernel, uint32_t count,
                                const prepare_launch *launches,
                                tool_text *shapes)
 {
   ZOCL_NEED_HANDLE(kernel);
   ZOCL_NEED_POINTER(launches);
-  const char *cache = getenv("POCL_KERNEL_CACHE");
-  if (!kernel->module->device->driver->pocl ||
-      (cache != NULL && strcmp(cache, "0") == 0))
-    return zocl_fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
-                     "this OpenCL cannot compile ahead of a launch");
-  for (uint32_t i = 0; i < count; i++) {
-    const prepare_launch *l = &launches[i];
-    size_t local[3], global[3];
-    for (int d = 0; d < 3; d++) {
-      local[d] = l->group[d];
-      global[d] = local[d] * l->count[d];
-    }
-    zocl_shape shape = shape_of(
-        local, global, (l->offset[0] | l->offset[1] | l->offset[2]) != 0);
-    pthread_mutex_lock(&kernel->lock);
-    bool known = shape_is_known(kernel, &shape);
-    pthread_mutex_unlock(&kernel->lock);
-    if (known) continue;
-    tool_text_add(shapes, "%s%u-%u-%u%s%s", shapes->size > 0 ? "," : "",
-                  shape.local[0], shape.local[1], shape.local[2],
-                  shape.variant & SHAPE_OFFSET ? "" : "-goffs0",
-                  shape.variant & SHAPE_LARGE ? "" : "-smallgrid");
-  }
-  return ZE_RESULT_SUCCESS;
+  const zocl_device *device = kernel->module->device;
+  return device->driver->backend->kernel_shapes(device, kernel->back, count,
+                                                launches, shapes);
 }
 
 ze_result_t zocl_KernelPrepare(zocl_kernel *kernel, uint32_t count,

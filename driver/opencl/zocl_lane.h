@@ -62,6 +62,32 @@ ze_result_t zocl_fill_enqueue(const backend_place *place,
 ze_result_t zocl_copy_region_enqueue(const backend_place *place,
                                      const zocl_copy_region *copy);
 
+/* zocl_launch.c */
+ze_result_t zocl_launch_enqueue(const backend_place *place,
+                                backend_kernel *kernel,
+                                const zocl_launch *launch);
+ze_result_t zocl_kernel_new(const zocl_device *device,
+                            backend_program *program, const spirv_kernel *info,
+                            const zocl_arg *args, size_t values_size,
+                            uint32_t *max_group, backend_kernel **kernel);
+void zocl_kernel_free(const zocl_device *device, backend_kernel *kernel);
+void zocl_kernel_facts(const zocl_device *device, backend_kernel *kernel,
+                       uint64_t *private_bytes, uint64_t *multiple);
+ze_result_t zocl_kernel_set(const zocl_device *device, backend_kernel *kernel,
+                            const unsigned char *values);
+ze_result_t zocl_kernel_tell(const zocl_device *device, backend_kernel *kernel,
+                             ze_kernel_indirect_access_flags_t indirect,
+                             void *const *blocks, size_t block_count);
+ze_result_t zocl_kernel_shapes(const zocl_device *device,
+                               backend_kernel *kernel, uint32_t count,
+                               const prepare_launch *launches,
+                               tool_text *shapes);
+
+/* zocl_group.c */
+void zocl_kernel_group(const zocl_device *device, backend_kernel *kernel,
+                       uint32_t max_group, const uint32_t range[3],
+                       uint32_t group[3]);
+
 /* zocl_backend.c: the table. */
 extern const backend_table zocl_backend;
 
