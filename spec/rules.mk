@@ -44,6 +44,10 @@ $(BUILD)/spec/driver/%_test: $(BUILD)/obj/spec/driver/%_test.o
 READING := $(patsubst %,$(BUILD)/spec/driver/%_test,guard mutant)
 $(READING): $(BUILD)/spec/driver/%: $(BUILD)/obj/spec/driver/%.o $(COMMON)
 	$(call link,,-lze_loader $(LIBS))
+# The driver's front with a back end of the test's.
+$(BUILD)/spec/driver/seam_test: $(BUILD)/obj/spec/driver/seam_test.o $(DRIVER) \
+  $(COMMON)
+	$(call link,,-lze_loader $(LIBS))
 # Programs that embed Lua; they find the module as any script does.
 $(BUILD)/spec/states/%_test: $(BUILD)/obj/spec/states/%_test.o
 	$(call link,-rdynamic,-llua$(LUA_V) -ldl -lm)
