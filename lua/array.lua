@@ -1553,14 +1553,20 @@ local newaxis = setmetatable({}, {__metatable = "newaxis",
   __tostring = function() return "newaxis" end,
   __newindex = function() fail "A.newaxis has no fields" end})
 
+-- Returns the number of dimensions that index r of a[{...}] is for.
+local function dimensions_of(r)
+  if rawequal(r, newaxis) then return 0 end
+  if not is(r) then return 1 end
+  local v = table_of(r)
+  return v.mask and max(#v.dims, 1) or 1
+end
+
 -- Resolves an index table to a view, or to the place of one element.  With
 -- arrays of indices, the view has all elements of their dimensions; the third
 -- result lists the arrays, the fourth is the place of their dimensions.
 local function at(a, index)
   local n, used = #index, 0
-  for i = 1, n do
-    if not rawequal(index[i], newaxis) then used = used + 1 end
-  end
+  for i = 1, n do used = used + dimensions_of(index[i]) end
   if used > #a.dims then
     fail("a[{...}]: one index for each dimension of %s at most, got %d",
       shape_text(a.dims), used)
@@ -1586,11 +1592,14 @@ local function at(a, index)
     if rawequal(r, newaxis) then
       stay(1, 0)
     elseif is(r) then
-      d, stays = d + 1, false
+      stays = false
       place = place or #shape + 1
-      stay(a.dims[d], a.stride[d])
-      lists[#lists + 1] = {dim = #shape,
-        index = C.core.checked_indices(table_of(r), i, a.dims[d], a)}
+      local sizes = {unpack(a.dims, d + 1, d + dimensions_of(r))}
+      for e, v in ipairs(C.core.checked_indices(table_of(r), i, sizes, a)) do
+        stay(sizes[e], a.stride[d + e])
+        lists[#lists + 1] = {dim = #shape, index = v}
+      end
+      d = d + #sizes
     else
       d = d + 1
       local first, last, step
@@ -1614,6 +1623,11 @@ local function at(a, index)
   local part = view(a, from, shape, strides)
   if #lists == 0 then return part end
   return part, nil, lists, latest - earliest + 1 == count and place or 1
+end
+
+-- Returns the index table that a key, such as an array of indices, stands for.
+local function index_table(key)
+  return (is(key) or rawequal(key, newaxis)) and {key} or key
 end
 
 -- Returns the element at a place of the buffer, for the call fname.
@@ -1727,13 +1741,12 @@ local function further(a, key)
     end
     return view(a, a.from + (i - 1) * a.stride[1], {unpack(a.dims, 2)},
       {unpack(a.stride, 2)})
-  elseif is(key) then
+  elseif is(key) and key.mask then
     check_open("a[m]", a, key)
     return C.core.compact(a, key)
   elseif kind == "table" then
-    if rawequal(key, newaxis) then key = {newaxis} end
     check_open("a[{...}]", a)
-    local v, place, lists, there = at(a, key)
+    local v, place, lists, there = at(a, index_table(key))
     if lists then return C.core.take_lists(v, lists, there) end
     if v then return v end
     return element(a, place, "a[{...}]")
@@ -1821,13 +1834,12 @@ function meta.__newindex(a, key, v)
     if #a.dims == 1 then return put(a, a.from + 1 + (i - 1) * a.stride[1], v)
     end
     set(further(a, i), v, "a[i] = v")
-  elseif is(key) then
+  elseif is(key) and key.mask then
     check_open("a[m] = v", a, key, v)
-    local wide = key.mask and C.core.mask_for(a, key)
+    local wide = C.core.mask_for(a, key)
     if not wide then
-      fail("a[m] = v: a mask of shape %s expected, got %s of shape %s",
-        shape_text(a.dims), key.mask and "a mask" or key.kind,
-        shape_text(key.dims))
+      fail("a[m] = v: a mask of shape %s expected, got %s",
+        shape_text(a.dims), shape_text(key.dims))
     end
     together("a[m] = v", {"a", "m", "v"}, a, key, v)
     if type(v) == "table" and not is(v) then
@@ -1846,9 +1858,8 @@ function meta.__newindex(a, key, v)
     end
     set(a, A.where(wide, v, a), "a[m] = v")
   elseif kind == "table" then
-    if rawequal(key, newaxis) then key = {newaxis} end
     check_open("a[{...}] = v", a, nil, v)
-    local part, place, lists, there = at(a, key)
+    local part, place, lists, there = at(a, index_table(key))
     if lists then
       C.core.put_lists(part, lists, there, v)
     elseif part then

@@ -305,20 +305,25 @@ end)
 
 -- --- in an index -------------------------------------------------------------
 
--- Returns the indices from 1, as long, of an array that is index i of a[{...}],
--- for a dimension of `size` elements; a mask stands for the indices of its 1s.
-local function checked_indices(v, i, size, a)
+-- Returns arrays of indices from 1, as long, for an array that is index i of
+-- a[{...}]: one for each of these sizes of dimensions.  A mask stands for the
+-- indices of its 1s.
+local function checked_indices(v, i, sizes, a)
   if core.is_closed(v) then fail("index %d: the array is closed", i) end
   core.together("a[{...}]", {"a", "an index"}, a, v)
   if v.mask then
-    if #v.dims ~= 1 or v.dims[1] ~= size then
-      fail("index %d: a mask of shape {%d} expected, got %s", i, size,
-        shape_text(v.dims))
+    if not core.X.same_shape(v.dims, sizes) then
+      fail("index %d: a mask of shape %s expected, got %s", i,
+        shape_text(sizes), shape_text(v.dims))
     end
-    return v:nonzero()
+    local rows, list = v:nonzero(), {}
+    if #sizes == 1 then return {rows} end
+    for d = 1, #sizes do list[d] = rows[{{}, d}] end
+    return list
   end
+  local size = sizes[1]
   if not types[v.kind] or types[v.kind].real then
-    fail("index %d: integers expected, got %s", i, v.kind)
+    fail("index %d: integers or a mask expected, got %s", i, v.kind)
   end
   if v.size > 0 then
     local outside = v:eq(0) | v:gt(size)
@@ -330,7 +335,7 @@ local function checked_indices(v, i, size, a)
     end
   end
   v = v:to "long"
-  return v:lt(0):where(v + (size + 1), v)
+  return {v:lt(0):where(v + (size + 1), v)}
 end
 
 -- Returns the elements of a view at arrays of indices, which replace their
@@ -422,9 +427,6 @@ end
 -- a[m]: the elements for which a mask is 1, in order; the rows, if the mask has
 -- fewer dimensions.
 local function compact(a, m)
-  if not m.mask then
-    fail("a[m]: a mask expected, got %s; a:take(i) takes indices", m.kind)
-  end
   if not mask_for(a, m) then
     fail("a[m]: a mask of shape %s expected, got %s", shape_text(a.dims),
       shape_text(m.dims))

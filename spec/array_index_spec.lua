@@ -222,8 +222,8 @@ false	stdin:8: scatter: argument 2 (indices): index 1: 5 is outside 1..4
     assert.same({1}, A.ones({})[A.ones({}):eq(1)].shape)
     assert.equal("a[m]: a mask of shape {2, 2} expected, got {3}",
       said(function() return x[A("int", {1, 0, 1}):gt(0)] end))
-    assert.equal("a[m]: a mask expected, got int; a:take(i) takes indices",
-      said(function() return x[A("int", {1})] end))
+    assert.equal("index 1: integers or a mask expected, got float",
+      said(function() return x[A("float", {1})] end))
   end)
 
   it("writes 1 into a mask for every value that is not 0", function()

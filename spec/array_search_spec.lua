@@ -165,8 +165,55 @@ describe("lze.array", function()
     same({{1, 5, 9}, {4, 8, 12}}, c[{1, {}, A("int", {1, 4})}])
     assert.equal("index 1: element 1: 3 is outside 1..2",
       said(function() return a[{columns, {}}] end))
-    assert.equal("index 2: integers expected, got float",
+    assert.equal("index 2: integers or a mask expected, got float",
       said(function() return a[{1, A.zeros {2}}] end))
+  end)
+
+  it("reads and writes at an array of indices that is the index", function()
+    local a = A("int", {{1, 2, 3}, {4, 5, 6}})
+    for _, kind in ipairs {"uchar", "int", "long", "ulong"} do
+      same({{4, 5, 6}, {1, 2, 3}}, a[A(kind, {2, 1})], "int")
+    end
+    same({{{4, 5, 6}}, {{1, 2, 3}}}, a[A("int", {{-1}, {1}})])
+    same({30, 10}, A("float", {10, 20, 30})[A("int", {3, 1})], "float")
+    same({1, 2, 3}, a[A("int", {1}):reshape {}])
+    assert.same({0, 3}, a[A("int", {})].shape)
+    local b = A("int", {1, 2, 3, 4})
+    b[A("uchar", {4, 1})] = A("int", {-4, -1})
+    same({-1, 2, 3, -4}, b)
+    b[A("int", {2, 2})] = 0
+    same({-1, 0, 3, -4}, b)
+    a[A("int", {2})] = {{7, 8, 9}}
+    same({{1, 2, 3}, {7, 8, 9}}, a)
+    assert.equal("index 1: element 2: 0 is outside 1..4",
+      said(function() return b[A("uchar", {1, 0, 1, 1})] end))
+    assert.equal("index 1: element 1: 5 is outside 1..4",
+      said(function() b[A("int", {5})] = 1 end))
+  end)
+
+  it("reads and writes at masks of several dimensions in an index", function()
+    local c = A.arange(24):reshape {2, 3, 4}
+    local m = A("int", {{1, 0, 0}, {0, 1, 1}}):gt(0)
+    same({2, 18, 22}, c[{m, 2}], "long")
+    same(c[m]:table(), c[{m}])
+    same({{1, 2, 3, 4}, {17, 18, 19, 20}, {21, 22, 23, 24}}, c[{m, {}}])
+    same({{{1, 2, 3, 4}}, {{17, 18, 19, 20}}, {{21, 22, 23, 24}}},
+      c[{m, A.newaxis, {}}])
+    local n = A("int", {{0, 1, 0, 0}, {1, 0, 0, 0}, {0, 0, 0, 1}}):gt(0)
+    same({14, 17, 24}, c[{2, n}])
+    same({{2, 5, 12}, {14, 17, 24}}, c[{{}, n}])
+    same({14, 5, 24}, c[{A("int", {2, 1, -1}), n}])
+    same({12}, c[{{1, 1}, n}][{ {}, {3, 3} }]:reshape {1})
+    assert.same({2, 0}, c[{{}, n & ~n}].shape)
+    c[{{}, n}] = 0
+    same({0, 0, 0}, c[{2, n}])
+    c[{m, 1}] = A("long", {-1, -2, -3})
+    same({-1, -2, -3}, c[{m, 1}])
+    assert.equal(-3, c[{2, 3, 1}])
+    assert.equal("index 1: a mask of shape {2, 3} expected, got {3, 4}",
+      said(function() return c[{n, 1}] end))
+    assert.equal("a[{...}]: one index for each dimension of {2, 3, 4} at " ..
+      "most, got 4", said(function() return c[{m, m}] end))
   end)
 
   it("writes at arrays of indices in an index", function()

@@ -464,8 +464,10 @@ describe("lze.array", function()
     assert.same({9, 5, 9}, A.where(x:ge(5), x, 9):read())
     x[m] = 0
     assert.same({1, 0, 0}, x:read())
-    assert.matches("a mask of shape {3} expected",
+    assert.equal("index 1: integers or a mask expected, got float",
       said(function() x[A.zeros {2}] = 1 end))
+    assert.equal("a[m] = v: a mask of shape {3} expected, got {2}",
+      said(function() x[A.ones{2}:gt(0)] = 1 end))
     assert.equal("a[m] = v: shapes {3} and {2} do not broadcast " ..
       "(dimension 1: 3 and 2)", said(function() x[m] = A.zeros {2} end))
     x[m] = {7, 8, 9}
