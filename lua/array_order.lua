@@ -572,6 +572,35 @@ local function common_type(a, kind, fname)
   return both
 end
 
+-- Returns nested tables with integers that compare, with all elements of a type
+-- of integers, as the numbers of `v` do; nil if there is none for a number.
+local function whole_values(kind, v, up)
+  if type(v) ~= "table" then
+    return mathtype(v) == "float" and core.nearest_whole(kind, v, up) or
+      mathtype(v) == "integer" and v or nil
+  end
+  local list = {}
+  for i, one in ipairs(v) do
+    list[i] = whole_values(kind, one, up)
+    if list[i] == nil then return nil end
+  end
+  return list
+end
+
+-- Returns tables of numbers to search in a, as an array beside a.
+local function searched(a, values, right)
+  local what, kind = "searchsorted: argument 2 (values)", a.kind
+  if not types[kind].real then
+    local integers = whole_values(kind, values, not right)
+    if integers then
+      values, kind = integers, kind == "ulong" and kind or "long"
+    else
+      kind = a.device.fp64 and "double" or "float"
+    end
+  end
+  return core.from_tables(kind, values, what, a.home)
+end
+
 -- searchsorted(a, values [, options]) -> the place to insert each value so that
 -- a stays sorted: before equal elements, or after them with right = true.
 define("searchsorted", function(a, values, o)
@@ -593,8 +622,7 @@ define("searchsorted", function(a, values, o)
     values = core.filled(new(kind, {}, nil, a.home),
       core.fitting("searchsorted: argument 2 (values)", kind, values))
   elseif type(values) == "table" and not is(values) then
-    values = core.from_tables(a.kind, values,
-      "searchsorted: argument 2 (values)", a.home)
+    values = searched(a, values, right)
   end
   check(values, 2, "values", "searchsorted")
   core.together("searchsorted", {"a", "values"}, a, values)

@@ -216,6 +216,21 @@ describe("lze.array", function()
       "most, got 4", said(function() return c[{m, m}] end))
   end)
 
+  it("searches numbers that are not of the list's type", function()
+    local a = A("int", {10, 20, 20, 30})
+    same({2, 2, 4, 5, 1}, a:searchsorted {10.5, 20, 20.5, 1e30, -5}, "long")
+    same({2, 4, 4, 5, 1}, a:searchsorted({10.5, 20, 20.5, 1e30, -5},
+      {right = true}))
+    same({{1, 5}, {5, 2}}, A("uchar", {0, 7, 200, 255}):searchsorted {{-1, 300},
+      {256, 1}})
+    local far = A("long", {1 << 53, (1 << 53) + 1, math.maxinteger})
+    same({2, 1, 3}, far:searchsorted {(1 << 53) + 1, 0x1p53, 0x1p62})
+    same({1, 3}, A("ulong", {1, -1}):searchsorted({0.5, -1}, {right = true}))
+    assert.same({0}, a:searchsorted({}).shape)
+    assert.equal("searchsorted: argument 2 (values): element 2: a number " ..
+      "expected, got string 'x'", said(A.searchsorted, a, {1, "x"}))
+  end)
+
   it("writes at arrays of indices in an index", function()
     local a = A("int", {{1, 2, 3}, {4, 5, 6}})
     a[{{}, A("int", {3, 1})}] = 0
