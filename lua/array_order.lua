@@ -734,8 +734,9 @@ end
 
 local function finite(v) return v - v == 0 end
 
--- Returns the lowest and the highest element.  Waits.
-local function bounds_of(a)
+-- Returns the lowest and the highest element of the argument `name`, in errors;
+-- `advice` is what to give instead.  Waits.
+local function bounds_of(a, name, advice)
   if a.size == 0 then return 0.0, 1.0 end
   local wide = a.device.fp64 and "double" or "float"
   local from, n = ready(a)
@@ -752,14 +753,14 @@ local function bounds_of(a)
   end
   for _, v in ipairs(highs:read()) do high = max(high, v) end
   if not finite(low) or not finite(high) then
-    fail("histogram: there are elements that are not finite; give low and high")
+    fail("%s: there are elements that are not finite; give %s", name, advice)
   end
   if low == high then return low - 0.5, high + 0.5 end
   return low, high
 end
 
 -- Returns a type that can represent edges this close together.
-local function edge_type(a, bins, low, high)
+local function edge_type(a, bins, low, high, where)
   local far = max(-low, low, -high, high) * bins
   local t = types[a.kind]
   local wide = a.device.fp64 and (a.kind == "double" or
@@ -771,31 +772,34 @@ local function edge_type(a, bins, low, high)
   if a.device.fp64 and far <= (high - low) * 0x1p49 and finite(scale) then
     return "double"
   end
-  fail("histogram: %d bins between %s and %s are too narrow", bins, low, high)
+  fail("%s: %d bins between %s and %s are too narrow", where, bins, low, high)
 end
 
 -- Counts elements in bins of equal width between low and high; the last bin
--- includes its upper edge.
-local function count_equal(a, bins, o)
-  bins = core.check_integer(bins, "histogram", "argument 2 (bins)",
+-- includes its upper edge.  In errors of the call fname, `name` names a and
+-- `where` the bins; without o, the elements have the bounds.
+local function count_equal(a, bins, o, fname, name, where)
+  bins = core.check_integer(bins, fname, where,
     "an integer of 1 to 2147483647", 1, (1 << 31) - 1)
-  for _, name in ipairs {"low", "high"} do
-    local v = o[name]
+  local advice = o and "low and high" or "edges"
+  o = o or {}
+  for _, option in ipairs {"low", "high"} do
+    local v = o[option]
     if v ~= nil and (type(v) ~= "number" or not finite(v)) then
-      fail("histogram: argument 3 (options): %s: a finite number expected, " ..
-        "got %s", name, type(v) == "number" and tostring(v) or C.describe(v))
+      fail("%s: argument 3 (options): %s: a finite number expected, got %s",
+        fname, option, type(v) == "number" and tostring(v) or C.describe(v))
     end
   end
   local low, high = o.low, o.high
   if not low or not high then
-    local least, most = bounds_of(a)
+    local least, most = bounds_of(a, fname .. ": " .. name, advice)
     low, high = low or least, high or most
   end
   if low >= high or not finite(high - low) then
-    fail("histogram: argument 3 (options): low below high expected, got %s "
-      .. "and %s", low, high)
+    fail("%s: %s: low below high expected, got %s and %s", fname,
+      next(o) and "argument 3 (options)" or name, low, high)
   end
-  local kind = edge_type(a, bins, low, high)
+  local kind = edge_type(a, bins, low, high, fname .. ": " .. where)
   -- Elements are compared with the edges as returned.
   local ends = C.buffer(kind, {low, high}):read()
   low, high = ends[1], ends[2]

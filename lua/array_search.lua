@@ -47,20 +47,13 @@ define("isin", function(a, values)
   return sorted:take(sorted:searchsorted(a):clamp(1, values.size)):eq(a)
 end)
 
--- Checks an option `weights`: an array of the shape of a.
+-- Returns the option `weights`, argument n: an array of the shape of a, or nil.
 local function check_weights(a, o, fname, n)
-  local what = fname .. ": argument " .. n .. " (options): weights"
-  if o.weights == nil then return nil end
-  local w = table_of(o.weights)
-  if not is(w) then fail("%s: array expected, got %s", what, C.describe(w)) end
-  if core.is_closed(w) then fail("%s: the array is closed", what) end
-  if not types[w.kind] then
-    fail("%s: numbers expected, got %s", what, w.kind)
-  elseif shape_text(w.dims) ~= shape_text(a.dims) then
-    fail("%s: shape %s expected, got %s", what, shape_text(a.dims),
-      shape_text(w.dims))
+  local w = core.weights_of(a, o, fname, n)
+  if w and not core.X.same_shape(w.dims, a.dims) then
+    fail("%s: argument %d (options): weights: shape %s expected, got %s", fname,
+      n, shape_text(a.dims), shape_text(w.dims))
   end
-  core.together(fname, {"a", "the weights"}, a, w)
   return w
 end
 
@@ -204,41 +197,44 @@ define("histogram", function(a, bins, o)
     end
     edges = edges_of(a, bins, "histogram", 2)
   else
-    counts, edges = core.count_equal(a, bins, o)
+    counts, edges = core.count_equal(a, bins, o, "histogram",
+      "argument 1 (a)", "argument 2 (bins)")
     if not weights then return counts, edges end
   end
   local n = edges.size - 1
   return count(bins_of(a, edges), n + 1, weights)[{ {1, n} }], edges
 end)
 
--- histogram2d(x, y, bins [, options]) -> counts, edges of x, edges of y.
-define("histogram2d", function(x, y, bins, o)
-  check(x, 1, "x", "histogram2d")
+-- histogram2d(a, y, bins [, options]) -> counts, edges of a, edges of y.
+define("histogram2d", function(a, y, bins, o)
+  check(a, 1, "a", "histogram2d")
   check(y, 2, "y", "histogram2d")
-  core.together("histogram2d", {"x", "y"}, x, y)
-  if shape_text(x.dims) ~= shape_text(y.dims) then
+  core.together("histogram2d", {"a", "y"}, a, y)
+  if shape_text(a.dims) ~= shape_text(y.dims) then
     fail("histogram2d: argument 2 (y): shape %s expected, got %s",
-      shape_text(x.dims), shape_text(y.dims))
+      shape_text(a.dims), shape_text(y.dims))
   end
   o = core.options(o, {"weights"}, "histogram2d", 4)
-  local weights = check_weights(x, o, "histogram2d", 4)
+  local weights = check_weights(a, o, "histogram2d", 4)
   local both = {bins, bins}
   if type(bins) == "table" and not is(bins) then
     if #bins ~= 2 then
-      fail("histogram2d: argument 3 (bins): bins for x and for y expected, "
+      fail("histogram2d: argument 3 (bins): bins for a and for y expected, "
         .. "got %d", #bins)
     end
     both = bins
   end
-  local function edges(a, b)
+  local function edges(v, b, name)
     b = table_of(b)
-    if type(b) == "table" then return edges_of(a, b, "histogram2d", 3) end
-    local _, e = core.count_equal(a, b, {})
+    if type(b) == "table" then return edges_of(v, b, "histogram2d", 3) end
+    local _, e = core.count_equal(v, b, nil, "histogram2d", name,
+      "argument 3 (bins)")
     return e
   end
-  local xs, ys = edges(x, both[1]), edges(y, both[2])
+  local xs = edges(a, both[1], "argument 1 (a)")
+  local ys = edges(y, both[2], "argument 2 (y)")
   local n, m = xs.size - 1, ys.size - 1
-  local place = (bins_of(x, xs) - 1) * (m + 1) + bins_of(y, ys)
+  local place = (bins_of(a, xs) - 1) * (m + 1) + bins_of(y, ys)
   local counts = count(place, (n + 1) * (m + 1), weights)
   return counts:reshape {n + 1, m + 1}[{ {1, n}, {1, m} }]:clone(), xs, ys
 end)

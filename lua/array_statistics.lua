@@ -172,22 +172,33 @@ define("median", function(a, o)
   return quantiles(a, 0.5, reduction_options(a, o, "median"), "median", 1)
 end)
 
+-- Returns the option `weights`, argument n of fname, as an array beside a, or
+-- nil.
+function core.weights_of(a, o, fname, n)
+  local what = fname .. ": argument " .. n .. " (options): weights"
+  local w = core.X.table_of(o.weights)
+  if w == nil then return nil end
+  if type(w) ~= "table" then
+    fail("%s: array or table expected, got %s", what, C.describe(w))
+  elseif not core.is(w) then
+    return core.from_tables(a.kind == "double" and "double" or "float", w, what,
+      a.home)
+  elseif core.is_closed(w) then
+    fail("%s: the array is closed", what)
+  elseif not types[w.kind] then
+    fail("%s: numbers expected, got %s", what, w.kind)
+  end
+  core.together(fname, {"a", "the weights"}, a, w)
+  return w
+end
+
 define("average", function(a, o)
   check(a, 1, "a", "average")
   o = core.options(o, {"dim", "keep", "weights"}, "average", 2)
-  local w, how = core.X.table_of(o.weights), {dim = o.dim, keep = o.keep}
+  local how = {dim = o.dim, keep = o.keep}
   reduction_options(a, how, "average")
+  local w = core.weights_of(a, o, "average", 2)
   if w == nil then return a:mean(how) end
-  if not core.is(w) then
-    if type(w) ~= "table" then
-      fail("average: argument 2 (options): weights: array or table expected, "
-        .. "got %s", C.describe(w))
-    end
-    w = core.from_tables(a.kind == "double" and "double" or "float", w,
-      "average: argument 2 (options): weights", a.home)
-  end
-  check(w, 2, "weights", "average")
-  core.together("average", {"a", "weights"}, a, w)
   if #w.dims == 1 and #a.dims > 1 and math.type(o.dim) then
     local shape = {}
     for d = 1, #a.dims do shape[d] = 1 end

@@ -442,8 +442,8 @@ describe("lze.array", function()
       assert.equal("double", fine.type)
     end
     local x = A("float", {1, 2, nan})
-    assert.equal("histogram: there are elements that are not finite; give low "
-      .. "and high", said(x.histogram, x, 2))
+    assert.equal("histogram: argument 1 (a): there are elements that are " ..
+      "not finite; give low and high", said(x.histogram, x, 2))
     assert.equal("histogram: argument 3 (options): low below high expected, "
       .. "got 2 and 1",
       said(x.histogram, x, 2, {low = 2, high = 1}))

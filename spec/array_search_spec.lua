@@ -231,6 +231,29 @@ describe("lze.array", function()
       "expected, got string 'x'", said(A.searchsorted, a, {1, "x"}))
   end)
 
+  it("names the call and the argument in errors of bins", function()
+    local a, y = A("float", {1, 2, 3}), A("float", {1, 0 / 0, 3})
+    for message, f in pairs {
+      ["histogram2d: argument 2 (y): there are elements that are not " ..
+        "finite; give edges"] = function() a:histogram2d(y, 3) end,
+      ["histogram2d: argument 1 (a): there are elements that are not " ..
+        "finite; give edges"] = function() y:histogram2d(a, 3) end,
+      ["histogram2d: argument 3 (bins): an integer of 1 to 2147483647 " ..
+        "expected, got 0"] = function() a:histogram2d(a, {2, 0}) end,
+      ["histogram2d: argument 2 (y): shape {3} expected, got {2}"] =
+        function() a:histogram2d(A.zeros {2}, 2) end,
+      ["histogram2d: argument 4 (options): weights: shape {3} expected, " ..
+        "got {2}"] = function() a:histogram2d(a, 2, {weights = {1, 2}}) end,
+      ["histogram: argument 3 (options): weights: array or table expected, " ..
+        "got string 'a'"] = function() a:histogram(2, {weights = "a"}) end,
+      ["average: argument 2 (options): weights: numbers expected, got float2"]
+        = function() a:average {weights = A("float2", 3)} end
+    } do
+      assert.equal(message, said(f))
+    end
+    same({3, 2.5}, (a:histogram(2, {weights = {3, 0.5, 2}})), "float")
+  end)
+
   it("writes at arrays of indices in an index", function()
     local a = A("int", {{1, 2, 3}, {4, 5, 6}})
     a[{{}, A("int", {3, 1})}] = 0
