@@ -1984,7 +1984,7 @@ for key, v in next, {methods = methods, ready = ready,
   has_fractions = has_fractions, label = label,
   check_integer = check_integer, whole = whole, made = made,
   count_of = count_of, tables = {},
-  script_kernel = script_kernel} do
+  script_kernel = script_kernel, no_more = no_more} do
   core[key] = v
 end
 
@@ -2059,6 +2059,7 @@ for name, list in next, core.tables do
     __call = function(_, ...) return f(...) end})
 end
 exported.newaxis = newaxis
+exported.random = core.random(public)
 setmetatable(exported, {__call = X.public(getmetatable(A).__call, -1)})
 for event, f in next, meta do
   if event:find "^__" and type(f) == "function" then

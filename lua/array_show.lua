@@ -7,7 +7,7 @@ local ipairs, type = ipairs, type
 local concat, format, mathtype, rep = table.concat, string.format, math.type,
   string.rep
 
--- What A.print_options sets: arrays with at most `threshold` elements are shown
+-- The print options: arrays with at most `threshold` elements are shown
 -- in full; a line has `width` characters, if possible; a number has at most
 -- `precision` digits after the point, and no exponent if `suppress`.
 local current = {threshold = 1000, width = 75, precision = 8, suppress = false}
@@ -256,8 +256,8 @@ core.meta.__tostring = function(a)
     if not ok then return head .. " (failed)" end
     body = said
   end
-  local beside = #a.dims < 2 and #body < current.width - #head
-  return head .. (beside and " " or "\n") .. body
+  local fits = #a.dims < 2 and #body < current.width - #head
+  return head .. (fits and " " or "\n") .. body
 end
 
 -- Least and largest values of the options that are integers.

@@ -359,6 +359,16 @@ part("random arrays", function()
   same(x, A.rand(4):read())
   assert(y:read()[4] == A.randn{2, 2}:read()[4])
   same({5, 5}, A.randint(2, 5, 5):read())
+  local g = A.random(3)
+  for name, arguments in pairs {normal = {0, 1}, uniform = {0, 1},
+    exponential = {1}, gamma = {2, 1}, poisson = {3}, binomial = {9, 0.5}} do
+    assert(#g[name](g, 4, table.unpack(arguments)):read() == 4)
+    assert(#A.random[name](4, table.unpack(arguments)):read() == 4)
+  end
+  same({1, 2, 3}, g:permutation(3):sort():read())
+  same({1, 2, 3}, g:shuffle(A.arange(3)):sort():read())
+  same({1, 1}, g:choice(2, 2, {p = {1, 0}}):read())
+  same({4, 0}, g:multinomial({}, 4, {1, 0}):read())
 end)
 
 part("kernels in Lua", function()
