@@ -419,7 +419,7 @@ local function define(name, f) A[name], methods[name] = f, f end
 local core = {A = A, C = C, beside = beside, check = check, define = define,
   check_array = check_array, fail = fail, is = is, is_narrow = is_narrow,
   outer_meta = outer_meta, meta = meta, new = new, new_on = new_on,
-  shape_text = shape_text,
+  shape_text = shape_text, groups = {},
   types = types}
 C.core, core.point = core, C.json().point
 local X = C.part("array_expression", core)
@@ -2011,6 +2011,9 @@ C.part("array_shape", core)
 C.part("array_statistics", core)
 C.part("array_search", core)
 C.part("array_complex", core)
+C.part("array_factor", core)
+C.part("array_product", core)
+C.part("array_linalg", core)
 
 -- Functions that take sizes in one table, and the beginning of their calls.
 local sized = {zeros = "A.", ones = "A.", rand = "A.", randn = "A.",

@@ -291,7 +291,7 @@ define("mm", function(a, b)
   return product(kind, shape, sums, matrices(a, batch), matrices(b, batch))
 end)
 
--- --- mv, outer, trace --------------------------------------------------------
+-- --- mv, outer ---------------------------------------------------------------
 
 -- Makes eight sums of every eighth product in a BLOCK, then adds them in pairs.
 local function rows_text(zero, sum)
@@ -352,14 +352,6 @@ define("outer", function(a, b)
   check_rank(a, 1, "a", "outer", 1)
   check_rank(b, 2, "b", "outer", 1)
   return product(a:reshape {-1, 1}, b)
-end)
-
--- a:trace(): the sum of the diagonal.
-define("trace", function(a)
-  check_rank(a, 1, "a", "trace", 2)
-  core.needs_double("trace", a.kind, a)
-  local n = math.min(a.dims[1], a.dims[2])
-  return core.array_over(a.base, a.from, {n}, {a.stride[1] + a.stride[2]}):sum()
 end)
 
 -- --- tril, triu --------------------------------------------------------------

@@ -45,6 +45,12 @@ function functions.text(t)
     add("left out: %s", device(d, ", by ONEAPI_DEVICE_SELECTOR"))
   end
   if #t.devices + #t.left_out == 0 then add "no device\n" end
+  if t.lapack then
+    add("LAPACK: %s, %s, %d-bit integers\n", t.lapack_kind, t.lapack,
+      t.lapack_bits)
+  else
+    add("LAPACK: none: %s\n", t.lapack_missing)
+  end
   for note in gmatch(t.missing, "[^\n]+") do add("note: %s\n", note) end
   for _, note in ipairs(t.notes) do add("note: %s\n", note) end
   if t.uncached then

@@ -42,7 +42,9 @@ describe("an argument of lze.array", function()
     {"ifft", "x"}, {"rfft", "x"}, {"irfft", "x"}, {"fftn", "x"},
     {"rfft2", "x"}, {"hfft", "x"}, {"fftshift", "x"}, {"take", "x", "i"},
     {"gather", "x", "i"}, {"scatter", "x", "i", "x"}, {"nonzero", "x"},
-    {"save", "x", {"a.npy"}}
+    {"save", "x", {"a.npy"}}, {"qr", "x"}, {"lu", "x"}, {"diagonal", "x"},
+    {"vecdot", "x", "x"}, {"kron", "x", "x"}, {"tensordot", "x", "x"},
+    {"vector_norm", "x"}, {"matrix_norm", "x"}
   }
   for _, name in ipairs(unary) do calls[#calls + 1] = {name, "x"} end
   for _, name in ipairs {"sum", "prod", "mean", "var", "std", "norm", "all",

@@ -276,7 +276,8 @@ describe("trace", function()
     assert.equal(math.huge,
       A("float", {{math.huge, 1}, {2, 3}}):trace():item())
     assert.equal(0, A.zeros{0, 4}:trace():item())
-    assert.equal("trace: argument 1 (a): 2 dimensions expected, got shape {2}",
+    assert.equal("trace: argument 1 (a): 2 dimensions or more expected, "
+      .. "got shape {2}",
       said(A.trace, A.zeros{2}))
   end)
 end)

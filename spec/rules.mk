@@ -103,8 +103,9 @@ check-fast: ## run a part of the suite, in less than a minute
 # or they start hundreds of processes.  MOST_SPECS=spec is all specs.
 MOST_SPECS ?= $(filter-out $(patsubst %,spec/%_spec.lua, \
   array_complex array_complex_functions array_elementwise array_fourier \
-  array_index array_linear array_order array_property array_random \
-  array_reduce array_search array_signal array_statistics \
+  array_index array_linalg array_linear array_order array_product \
+  array_property array_random array_reduce array_search array_signal \
+  array_statistics \
   compiler/oracle environment examples fault hostile manual mpi), \
   $(wildcard spec/*_spec.lua spec/*/*_spec.lua))
 

@@ -14,6 +14,7 @@
 #include "base/lze_types.h"
 #include "memory/lze_buffer.h"
 #include "memory/lze_file.h"
+#include "memory/lze_lapack_call.h"
 #include "memory/lze_text.h"
 #include "module/lze_lua_kernel.h"
 #include "plan/lze_plan.h"
@@ -61,6 +62,15 @@ static const unsigned char array_order_text[] = {
 static const unsigned char array_linear_text[] = {
 #include "lua/array_linear.h"
 };
+static const unsigned char array_linalg_text[] = {
+#include "lua/array_linalg.h"
+};
+static const unsigned char array_factor_text[] = {
+#include "lua/array_factor.h"
+};
+static const unsigned char array_product_text[] = {
+#include "lua/array_product.h"
+};
 static const unsigned char array_random_text[] = {
 #include "lua/array_random.h"
 };
@@ -103,6 +113,10 @@ static const lze_Script parts[] = {
     {"lze array_index.lua", array_index_text, sizeof array_index_text, NULL},
     {"lze array_order.lua", array_order_text, sizeof array_order_text, NULL},
     {"lze array_linear.lua", array_linear_text, sizeof array_linear_text, NULL},
+    {"lze array_factor.lua", array_factor_text, sizeof array_factor_text, NULL},
+    {"lze array_linalg.lua", array_linalg_text, sizeof array_linalg_text, NULL},
+    {"lze array_product.lua", array_product_text, sizeof array_product_text,
+     NULL},
     {"lze array_random.lua", array_random_text, sizeof array_random_text, NULL},
     {"lze array_show.lua", array_show_text, sizeof array_show_text, NULL},
     {"lze array_signal.lua", array_signal_text, sizeof array_signal_text, NULL},
@@ -178,6 +192,12 @@ static int array_keep(lua_State *L) {
 static int array_files(lua_State *L) {
   lze_push_file_functions(L);
   lze_add_text_functions(L);
+  return 1;
+}
+
+/* lapack() -> functions that call LAPACK */
+static int array_lapack(lua_State *L) {
+  lze_push_lapack_functions(L);
   return 1;
 }
 
@@ -302,6 +322,7 @@ static const lze_Method primitives[] = {
     {"closes", array_closes, LZE_UNGUARDED},
     {"address", array_address, LZE_UNGUARDED},
     {"await", array_await, LZE_UNGUARDED},
+    {"lapack", array_lapack, LZE_UNGUARDED},
     {"lend", array_lend, LZE_UNGUARDED},
     {"beside", array_beside, LZE_UNGUARDED},
     {"collect", array_collect, LZE_UNGUARDED},

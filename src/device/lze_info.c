@@ -5,6 +5,7 @@
 #include "device/lze_device.h"
 #include "base/lze_embed.h"
 #include "base/lze_guard.h"
+#include "base/lze_lapack.h"
 #include "base/lze_open.h"
 #include "cache.h"
 #include "device/lze_loader.h"
@@ -126,6 +127,11 @@ static int core_info(lua_State *L) {
   info_string(L, "missing", s->missing);
   lze_push_notes(L);
   lua_setfield(L, -2, "notes");
+  const lze_Lapack *lapack = lze_lapack();
+  info_string(L, "lapack", lapack->path);
+  info_string(L, "lapack_kind", lapack->kind);
+  info_string(L, "lapack_missing", lapack->missing);
+  info_integer(L, "lapack_bits", (uint64_t)lapack->integer_bytes * 8);
   char uncached[PATH_MAX + 80];
   if (cache_problem(uncached, sizeof uncached))
     info_string(L, "uncached", uncached);
@@ -162,7 +168,7 @@ static int core_info(lua_State *L) {
       "LZE_GROUP", "LZE_USE_IMMEDIATE_COMMANDLISTS",
       "LZE_SYNC", "LZE_CHECK", "LZE_FUSE", "LZE_LOG", "LZE_PROGRESS",
       "LZE_PROFILE", "LZE_TOP", "LZE_CACHE", "LZE_COMPILER", "LZE_CLANG",
-      "LZE_BUILD_SECONDS",
+      "LZE_BUILD_SECONDS", "LZE_LAPACK", "LZE_LIBRARIES",
       "ONEAPI_DEVICE_SELECTOR", "ZE_ENABLE_ALT_DRIVERS", "ZE_AFFINITY_MASK",
       "ZE_FLAT_DEVICE_HIERARCHY", "ZE_ENABLE_VALIDATION_LAYER",
       "ZE_ENABLE_PARAMETER_VALIDATION", "LZE_MPI", "LZE_MPI_TIMEOUT",
