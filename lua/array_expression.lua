@@ -64,10 +64,8 @@ local texts = {
   sinh = "sinh(X)", cosh = "cosh(X)", tanh = "tanh(X)", sigmoid = "sigmoid(X)",
   floor = "X // 1", ceil = "-(-X // 1)", round = "round(X)",
   trunc = "X < 0 and -(-X // 1) or X // 1",
-  least = "X ~= X and X or (Y ~= Y and Y or math.min(X, Y))",
-  greatest = "X ~= X and X or (Y ~= Y and Y or math.max(X, Y))",
-  clamp = "X ~= X and X or (Y ~= Y and Y or (Z ~= Z and Z or " ..
-    "math.min(math.max(X, Y), Z)))",
+  least = "math.min(X, Y)", greatest = "math.max(X, Y)",
+  clamp = "math.min(math.max(X, Y), Z)",
   fma = "fma(X, Y, Z)", lerp = "X + (Y - X) * Z",
   isnan = "X ~= X and 1 or 0", isfinite = "X - X == 0 and 1 or 0",
   where = "X ~= 0 and Y or Z",
@@ -96,6 +94,21 @@ local unsigned_texts = {
   to_integer = "X >= 0x1p63 and math.floor(X - 0x1p63) ~ math.mininteger or "
     .. "(X < 0 and math.ceil(X) or math.floor(X))"
 }
+
+-- Texts for reals.  Integers become reals first, so all results are reals.
+local real_texts = {
+  least = "least(X * 1.0, Y * 1.0)", greatest = "greatest(X * 1.0, Y * 1.0)",
+  clamp = "least(greatest(X * 1.0, Y * 1.0), Z * 1.0)"
+}
+
+-- Texts for integers of 31 bits and a sign and an integer that is a number.
+local number_texts = {idiv = "quotient(X, Y)", mod = "rest(X, Y)",
+  remainder = "rest(X, Y)"}
+
+-- Texts of integers compared with reals: the reals for which the comparison, of
+-- the real with the integer, has the same result.
+local real_bounds = {lt = "above(Y, V)", ge = "above(Y, V)",
+  le = "below(Y, V)", gt = "below(Y, V)", eq = "exactly(Y)", ne = "exactly(Y)"}
 
 local comparisons = {eq = true, ne = true, lt = true, le = true, gt = true,
   ge = true}
@@ -143,6 +156,48 @@ end
 
 -- log1p and expm1: W. Kahan's, HP-15C Advanced Functions Handbook (1982).
 local functions = [[
+-- The first of equals; NaN if there is one.  Compilers vectorise this form.
+local function least(x, y)
+  local v = x <= y and x or y
+  return x ~= x and x or v
+end
+local function greatest(x, y)
+  local v = x >= y and x or y
+  return x ~= x and x or v
+end
+-- x // y for |x| <= 2^31.  The multiplier depends on y only, so it is computed
+-- once; the product is at most 1 off.
+local function quotient(x, y)
+  local a = math.abs(y)
+  local m = a > 0 and (1 << 31) // a or 0
+  local v = y < 0 and -x or x
+  local q = (v * m + (1 << 62) >> 31) - (1 << 31)
+  local r = v - q * a
+  local low, high = q - 1, q + 1
+  local other = r < 0 and low or high
+  q = math.ult(r, a) and q or other
+  return y ~= 0 and q or 0
+end
+local function rest(x, y)
+  local r = x - quotient(x, y) * y
+  return y ~= 0 and r or 0
+end
+-- The nearest reals at or above and at or below an integer, and the same real
+-- or NaN; v is a little more than half the distance from 1 to the next real.
+local function above(y, v)
+  local r = y + 0.0
+  local next = r + math.abs(r) * v
+  return r < y and next or r
+end
+local function below(y, v)
+  local r = y + 0.0
+  local next = r - math.abs(r) * v
+  return r > y and next or r
+end
+local function exactly(y)
+  local r = y + 0.0
+  return r == y and r or 0.0 / 0.0
+end
 local function log1p(x)
   local u = 1.0 + x
   if u == 1.0 or u == math.huge then return x * 1.0 end
@@ -753,6 +808,21 @@ end
 
 local function is_ulong(v) return type(v) == "table" and v.kind == "ulong" end
 
+-- Returns true if v is an array whose integers have at most 31 bits and a sign.
+local function is_narrow(v)
+  local t = type(v) == "table" and types[v.kind]
+  return t and not t.real and (t.signed and t.bits <= 32 or t.bits < 32)
+end
+
+local mirrored = {lt = "gt", gt = "lt", le = "ge", ge = "le"}
+
+-- Returns the text of the real that stands for an integer, named Y, that is
+-- compared with a real; `name` is the comparison of the real with it.
+local function bound_text(name, width, Y)
+  return (real_bounds[name]:gsub("[YV]", {Y = Y,
+    V = width == "double" and "0x1.0000000000002p-53" or "0x1.000004p-24"}))
+end
+
 -- Returns the text of an operation on x, y and z, whose names are X, Y and Z.
 local function fill_in(op, x, y, z, X, Y, Z)
   if applies(op, x, y, z) then return complex.fill_in(op, x, y, z, X, Y, Z) end
@@ -766,6 +836,10 @@ local function fill_in(op, x, y, z, X, Y, Z)
         X, Y = format("low(%s)", X), format("(%s * scale(%s))", Y, X)
       elseif is_ulong(y) then
         X, Y = format("(%s * scale(%s))", X, Y), format("low(%s)", Y)
+      elseif mathtype(y) == "integer" then
+        Y = bound_text(name, op.reals, Y)
+      elseif mathtype(x) == "integer" then
+        X = bound_text(mirrored[name] or name, op.reals, X)
       end
     elseif is_ulong(x) or is_ulong(y) then
       text = unsigned_texts[name] or text
@@ -774,8 +848,11 @@ local function fill_in(op, x, y, z, X, Y, Z)
     if is_ulong(x) then X = format("real(%s)", X) end
     if is_ulong(y) then Y = format("real(%s)", Y) end
     if is_ulong(z) then Z = format("real(%s)", Z) end
+    text = real_texts[name] or text
   elseif op.type == "ulong" then
     text = unsigned_texts[name] or text
+  elseif mathtype(y) and is_narrow(x) then
+    text = number_texts[name] or text
   end
   if limits[op.type] then text = text:gsub("[UEM]", limits[op.type]) end
   text = text:gsub("[XYZ]", {X = X, Y = Y, Z = Z})

@@ -49,13 +49,15 @@ end
 local function difference(x, y)
   return math.ult(x, y) and -real(y - x) or real(x - y)
 end
+-- Compilers vectorise these forms, which differ for LLVM's sake.
 local function min(a, b)
-  if b ~= b then return b end
-  return math.min(a, b)
+  local v = a <= b and a or b
+  v = a ~= a and a or v
+  return b ~= b and b or v
 end
 local function max(a, b)
-  if b ~= b then return b end
-  return math.max(a, b)
+  local v = a < b and b or a
+  return b ~= b and b or v
 end
 ]]
 
