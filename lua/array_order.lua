@@ -390,8 +390,11 @@ local function sorted_rows(rows, by, descending, as_indices)
     return new(as_indices and "long" or rows.kind, {unpack(rows.dims)},
       not as_indices and rows.mask or nil, rows.home)
   end
-  if by or n < LONG then
-    return sort_by_merging(rows, n, by, descending, as_indices)
+  if by then return sort_by_merging(rows, n, by, descending, as_indices) end
+  if n < LONG then
+    return core.sort_by_network(rows, n, as_indices,
+        key_arguments(rows.kind, descending)) or
+      sort_by_merging(rows, n, nil, descending, as_indices)
   end
   return sort_by_digits(rows, n, descending, as_indices)
 end

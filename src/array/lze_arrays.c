@@ -71,6 +71,9 @@ static const unsigned char array_factor_text[] = {
 static const unsigned char array_product_text[] = {
 #include "lua/array_product.h"
 };
+static const unsigned char array_network_text[] = {
+#include "lua/array_network.h"
+};
 static const unsigned char array_random_text[] = {
 #include "lua/array_random.h"
 };
@@ -116,6 +119,8 @@ static const lze_Script parts[] = {
     {"lze array_factor.lua", array_factor_text, sizeof array_factor_text, NULL},
     {"lze array_linalg.lua", array_linalg_text, sizeof array_linalg_text, NULL},
     {"lze array_product.lua", array_product_text, sizeof array_product_text,
+     NULL},
+    {"lze array_network.lua", array_network_text, sizeof array_network_text,
      NULL},
     {"lze array_random.lua", array_random_text, sizeof array_random_text, NULL},
     {"lze array_show.lua", array_show_text, sizeof array_show_text, NULL},
