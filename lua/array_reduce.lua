@@ -13,7 +13,7 @@ local A, C, X, new, ready, define = core.A, core.C, core.X, core.new,
 local fail, options, types = core.fail, core.options, core.types
 local beside, reductions, shape_text = core.beside, core.reductions,
   core.shape_text
-local ipairs, next, type = ipairs, next, type
+local ipairs, next, select, type = ipairs, next, select, type
 local concat, unpack = table.concat, table.unpack
 local format, mathtype = string.format, math.type
 
@@ -433,12 +433,52 @@ local function with_elements(a, name, how, f)
   f(ready(a))
 end
 
+-- Returns a view whose elements are contiguous, and the list of its dimensions
+-- in an array, if they are those of the array in another order; else nil.
+local function in_memory_order(a)
+  if a.op or a.flat then return nil end
+  local order, strides = {}, a.stride
+  for d = 1, #a.dims do order[d] = d end
+  table.sort(order, function(d, e)
+    return strides[d] > strides[e] or strides[d] == strides[e] and d < e
+  end)
+  local b = a:permute(order)
+  if b.flat then return b, order end
+  return nil
+end
+
+-- Returns the dimensions of a view that are among `chosen` ones of its array,
+-- and the dimensions of the view's reduction in the order of the array.
+local function in_view(order, chosen)
+  local dims, left, back = {}, {}, {}
+  for place, d in ipairs(order) do
+    if chosen[d] then
+      dims[#dims + 1] = place
+    else
+      left[#left + 1] = d
+    end
+  end
+  for k = 1, #left do back[k] = k end
+  table.sort(back, function(k, l) return left[k] < left[l] end)
+  return dims, back
+end
+
 -- Reduces an array according to its options.  `result` is the type of the
--- result, `by` the function that reduces its elements into a buffer.
+-- result, `by` the function that reduces its elements into a buffer.  A
+-- permuted view is reduced in the order of the elements in memory.
 local function reduce_by(by, op, a, o, result, mask, how)
   core.needs_double(op.name, a.kind, a)
-  local outer, n, inner, shape
-  outer, n, inner, shape, a = extent_of_several(a, o, op.name, op.options)
+  local outer, n, inner, shape, rows = extent_of_several(a, o, op.name,
+    op.options)
+  local view, order = in_memory_order(a)
+  if view then
+    local d = type(o) == "table" and o.dim or mathtype(o) and o or nil
+    local chosen = select(2, dimensions(a, d or order, op.name))
+    local dims, back = in_view(order, chosen)
+    local got = reduce_by(by, op, view, {dim = dims}, result, mask, how)
+    return core.contiguous(got:permute(back)):reshape(shape)
+  end
+  a = rows
   local into = new(result, shape, mask, a.home)
   if n == 0 or into.size == 0 then
     return nothing(into, op.empty, op.name, a)

@@ -100,6 +100,30 @@ describe("operations on rows and columns", function()
     assert.same({}, (A.zeros {3, 0}:t() + A.zeros {1, 3}):read())
   end)
 
+  it("reduce permuted views as they reduce their copies", function()
+    local a = A.randint({5, 70, 6}, -50, 50, {type = "int"})
+    local orders = {{3, 2, 1}, {2, 3, 1}, {1, 3, 2}, {3, 1, 2}}
+    local lists = {1, 2, 3, -1, {1, 2}, {3, 1}, {2, 3}, {1, 2, 3}}
+    for _, order in ipairs(orders) do
+      local v = a:permute(order)
+      local c = v:clone()
+      for _, name in ipairs {"sum", "max", "any", "mean", "var", "count"} do
+        local got, want = v[name](v), c[name](c)
+        assert.same({}, got.shape)
+        assert.is_true(math.abs(got:item() - want:item()) < 1e-3)
+        for k, dims in ipairs(lists) do
+          local o = {dim = dims, keep = k % 2 == 0}
+          got, want = v[name](v, o), c[name](c, o)
+          assert.same(want.shape, got.shape)
+          assert.equal(want.type, got.type)
+          assert.is_true((got - want):abs():max():item() < 1e-3)
+        end
+      end
+      assert.same(c:argmax {dim = 2}:read(), v:argmax {dim = 2}:read())
+      assert.equal(c:argmin():item(), v:argmin():item())
+    end
+  end)
+
   it("give the same bits in one kernel and in several", function()
     local m, row, col = A.rand {37, 530}, A.rand {530}, A.rand {37, 1}
     local function f() return ((m - row) * col + m):exp() / (row + col) end
