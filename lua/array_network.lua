@@ -1,4 +1,5 @@
--- array_network.lua - arrays: sorting short rows by a network.
+-- array_network.lua - arrays: keys for sorting, and sorting short rows by a
+-- network.
 -- SPDX-License-Identifier: MIT
 --
 -- On a CPU, a work-item sorts some rows at once: it copies their elements, side
@@ -19,38 +20,57 @@ local concat, format, unpack = table.concat, string.format, table.unpack
 local MOST <const> = 4096 -- elements of a row
 local ITEMS <const> = 64
 
-local prelude = [[
-local math = ...
-local function key_of(b, high, inf, flip)
-  $key
-end
-local function element_of(k, high, flip)
-  $element
-end
-local function is_odd(b, high, inf) -- NaN, or -0
-  $odd
-end
-]]
+-- --- keys --------------------------------------------------------------------
 
-local integers = {key = "return b ~ flip", element = "return k ~ flip",
-  odd = "return 0"}
-local reals = {
-  key = [[
-  local magnitude, most = b & high - 1, high | high - 1
-  local up, down = (magnitude | high) ~ flip, high - 1 - magnitude ~ flip
-  local k = b ~= magnitude and down or up
-  k = magnitude ~= 0 and k or up
-  return magnitude > inf and most or k]],
-  element = [[
-  local u = k ~ flip
-  local up, down = u & high - 1, ~u & (high | high - 1)
-  return u & high ~= 0 and up or down]],
-  odd = "return (b & high - 1 > inf or b == high) and 1 or 0"
+-- A key is compared instead of an element's bits, unsigned.  `element` returns
+-- the bits for a key, and `odd` 1 if the bits may be others: NaNs sort last,
+-- and -0 equals 0.  The forms without branches become instructions of vectors.
+local sort_keys = {
+  integers = {
+    key = function(b, _, _, flip) return b ~ flip end,
+    element = function(k, _, flip) return k ~ flip end,
+    odd = function() return 0 end
+  },
+  reals = {
+    key = function(b, high, inf, flip)
+      local magnitude, most = b & high - 1, high | high - 1
+      local up, down = (magnitude | high) ~ flip, high - 1 - magnitude ~ flip
+      local k = b ~= magnitude and down or up
+      k = magnitude ~= 0 and k or up
+      return magnitude > inf and most or k
+    end,
+    element = function(k, high, flip)
+      local u = k ~ flip
+      local up, down = u & high - 1, ~u & (high | high - 1)
+      return u & high ~= 0 and up or down
+    end,
+    odd = function(b, high, inf)
+      return (b & high - 1 > inf or b == high) and 1 or 0
+    end
+  }
 }
+
+-- The bits of infinity.
+local infinite = {half = 0x7c00, bfloat16 = 0x7f80, float = 0x7f800000,
+  double = 0x7ff0 << 48}
+
+-- Returns a type's highest bit, infinity, and the bits to flip in keys.
+local function key_arguments(kind, descending)
+  local t = types[kind]
+  local high = 1 << t.bits - 1
+  local flip = descending and high | high - 1 or 0
+  if t.signed then flip = flip ~ high end
+  return high, infinite[kind] or 0, flip
+end
+
+core.sort_keys, core.key_arguments = sort_keys, key_arguments
+
+-- --- the network -------------------------------------------------------------
 
 -- Kernel of work-item i: it sorts blocks of `lanes` rows of n elements, in its
 -- part of `keys`.  `sign` makes 64-bit keys compare as signed integers.
 local body = [[
+local math, key_of, element_of, is_odd = ...
 return function(i, out, from, keys, rows, n, top, items, high, inf, flip)
   local base = (i - 1) * n * $lanes
   local block = i - 1
@@ -149,8 +169,8 @@ local function kernel_of(real, wide, as_indices, lanes)
     local text = body:gsub("%$(%l+)", {lanes = tostring(lanes), load = load,
       store = store, exchange = exchange_text(lanes),
       again = real and not as_indices and again or ""})
-    kernels[key] = C.kernel(C.text(
-      prelude:gsub("%$(%l+)", real and reals or integers) .. text, name)(math),
+    local k = real and sort_keys.reals or sort_keys.integers
+    kernels[key] = C.kernel(C.text(text, name)(math, k.key, k.element, k.odd),
       {name = "array_" .. name})
   end
   return kernels[key]

@@ -19,37 +19,11 @@ local private_array = C.work.private_array
 local floor, max, min, mathtype, ult =
   math.floor, math.max, math.min, math.type, math.ult
 local unpack = table.unpack
+local sort_keys, key_arguments = core.sort_keys, core.key_arguments
 
 local DIGITS <const> = 256
 local RUN <const> = 32        -- sorted by insertion
 local LONG <const> = 4096     -- rows this long are sorted by digits
-
--- --- keys --------------------------------------------------------------------
-
--- Returns the key that is compared instead of an element's bits, unsigned.
-local function key_of_integer(b, _, _, flip) return b ~ flip end
-
--- NaN sorts last; -0 equals 0.
-local function key_of_real(b, high, inf, flip)
-  local magnitude = b & high - 1
-  if magnitude > inf then return high | high - 1 end
-  if magnitude == 0 then b = 0 end
-  if b & high ~= 0 then return ~b & (high | high - 1) ~ flip end
-  return (b | high) ~ flip
-end
-
--- The bits of infinity.
-local infinite = {half = 0x7c00, bfloat16 = 0x7f80, float = 0x7f800000,
-  double = 0x7ff0 << 48}
-
--- Returns a type's highest bit, infinity, and the bits to flip in keys.
-local function key_arguments(kind, descending)
-  local t = types[kind]
-  local high = 1 << t.bits - 1
-  local flip = descending and high | high - 1 or 0
-  if t.signed then flip = flip ~ high end
-  return high, infinite[kind] or 0, flip
-end
 
 -- --- by digits ---------------------------------------------------------------
 
@@ -119,8 +93,8 @@ local function radix_functions(key)
   return {spread = spread, count = count, move = move, move_both = move_both}
 end
 
-local radix = {integers = radix_functions(key_of_integer),
-  reals = radix_functions(key_of_real)}
+local radix = {integers = radix_functions(sort_keys.integers.key),
+  reals = radix_functions(sort_keys.reals.key)}
 
 -- Turns each piece's count into the count of earlier pieces; totals per row.
 local function place_pieces(digit, row, counts, totals, pieces)
@@ -274,16 +248,14 @@ local function both_ways(before)
     places = merge_functions(before, true)}
 end
 
-local mergers = {
-  integers = both_ways(function(x, y, high, inf, flip)
-    return ult(key_of_integer(x, high, inf, flip),
-      key_of_integer(y, high, inf, flip))
-  end),
-  reals = both_ways(function(x, y, high, inf, flip)
-    return ult(key_of_real(x, high, inf, flip),
-      key_of_real(y, high, inf, flip))
+local function merge_keys(key)
+  return both_ways(function(x, y, high, inf, flip)
+    return ult(key(x, high, inf, flip), key(y, high, inf, flip))
   end)
-}
+end
+
+local mergers = {integers = merge_keys(sort_keys.integers.key),
+  reals = merge_keys(sort_keys.reals.key)}
 
 -- Mergers of script functions live as long as the functions.
 local own_mergers = setmetatable({}, {__mode = "k"})
@@ -433,6 +405,64 @@ end
 sort_with("sort", false)
 sort_with("argsort", true)
 
+-- --- selection ---------------------------------------------------------------
+
+local SPAN <const> = 1024     -- elements of a list of which one key is kept
+local LANES <const> = 16
+
+local function selection_functions(key)
+  -- Finds the first key of each span, as signed integers.
+  local function first_keys(i, into, from, n, high, inf, flip)
+    local list, start = private_array("long", LANES), (i - 1) * SPAN
+    for l = 1, LANES do list[l] = math.maxinteger end
+    local p, last = start, min(start + SPAN, n)
+    while p + LANES <= last do
+      for l = 1, LANES do
+        list[l] = min(list[l], key(from[p + l], high, inf, flip) ~
+          math.mininteger)
+      end
+      p = p + LANES
+    end
+    while p < last do
+      p = p + 1
+      list[1] = min(list[1], key(from[p], high, inf, flip) ~ math.mininteger)
+    end
+    for l = 2, LANES do list[1] = min(list[1], list[l]) end
+    into[i] = list[1]
+  end
+
+  local function mark(i, mask, from, bounds, k, high, inf, flip)
+    mask[i] = key(from[i], high, inf, flip) ~ math.mininteger <= bounds[k]
+      and 1 or 0
+  end
+
+  return {first_keys = first_keys, mark = mark}
+end
+
+local selection = {integers = selection_functions(sort_keys.integers.key),
+  reals = selection_functions(sort_keys.reals.key)}
+
+-- Returns the indices of the first k elements of a long list in order; nil if
+-- sorting it all is better.  k spans have a first key that is at most the k-th
+-- one of these keys, so no element behind that key is among the first k.
+local function first_places(list, k, descending)
+  local n = list.size
+  if n < 4 * LONG or k == 0 or k > n // SPAN // 4 then return nil end
+  local f = types[list.kind].real and selection.reals or selection.integers
+  local high, inf, flip = key_arguments(list.kind, descending)
+  local from, spans = bits(list, "topk"), (n + SPAN - 1) // SPAN
+  local found = new("long", {spans}, nil, list.home)
+  program(f.first_keys, "topk_keys")(items(spans, list.device), found.buffer,
+    from, n, high, inf, flip)
+  local mask = new("uchar", {n}, true, list.home)
+  program(f.mark, "topk_mark")(n, mask.buffer, from,
+    sorted_rows(found).buffer, k, high, inf, flip)
+  local places = mask:nonzero()
+  if places.size > n // 4 then return nil end
+  local order = sorted_rows(list:take(places), nil, descending, true)
+  return places:take(order[{ {1, k} }])
+end
+
 -- topk(a, k [, options]) -> the k largest along a dimension, their indices.
 define("topk", function(a, k, o)
   check(a, 1, "a", "topk")
@@ -442,11 +472,18 @@ define("topk", function(a, k, o)
   k = core.check_integer(k, "topk", "argument 2 (k)",
     "an integer of 0 to " .. a.dims[d], 0, a.dims[d])
   local rows, back = as_rows(a, d)
-  local part = {}
-  for e = 1, #a.dims do part[e] = {} end
-  part[#part] = {1, k}
-  local places = core.contiguous(
-    sorted_rows(rows, nil, largest, true)[part])
+  local places = rows.size == a.dims[d] and
+    first_places(rows:reshape {rows.size}, k, largest)
+  if places then
+    local shape = {unpack(rows.dims)}
+    shape[#shape] = k
+    places = places:reshape(shape)
+  else
+    local part = {}
+    for e = 1, #a.dims do part[e] = {} end
+    part[#part] = {1, k}
+    places = core.contiguous(sorted_rows(rows, nil, largest, true)[part])
+  end
   return back(rows:gather(places)), back(places)
 end)
 

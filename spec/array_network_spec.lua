@@ -121,3 +121,43 @@ describe("short rows", function()
     assert.same(v:clone():sort():read(), v:sort():read())
   end)
 end)
+
+describe("the first elements of long lists", function()
+  -- Compares them with those of the sorted list.
+  local function check_first(a, k, largest)
+    local values, places = a:topk(k, {largest = largest})
+    local order = a:argsort {descending = largest}[{ {1, k} }]
+    assert.same(order:read(), places:read())
+    local want, got = a:take(order):read(), values:read()
+    for i, w in ipairs(want) do assert.is_true(is_same(w, got[i])) end
+  end
+
+  it("are found without sorting all", function()
+    for _, kind in ipairs {"float", "int", "ulong", "double"} do
+      if kind ~= "double" or lze.device().fp64 then
+        local a = A.randint({20000}, 0, 3000, {type = kind})
+        for _, k in ipairs {1, 3, 4} do
+          check_first(a, k, true)
+          check_first(a, k, false)
+        end
+      end
+    end
+    check_first(A.randn {70001} * 100, 16, true)
+  end)
+
+  it("are the first of equals; NaNs are last", function()
+    local a = A.zeros {20001}
+    check_first(a, 4, true)
+    a[{ {1, 19990} }] = nan
+    a[{ {19995, 19996} }] = -0.0
+    check_first(a, 4, true)
+    check_first(a, 4, false)
+    a[{ {1, -1} }] = nan
+    check_first(a, 3, true)
+    local values, places = A.arange(20000):reshape {1, 20000}:topk(2)
+    assert.same({1, 2}, values.shape)
+    assert.same({20000, 19999}, places:read())
+    values = A.arange(20000):reshape {20000, 1}:topk(2, {dim = 1})
+    assert.same({2, 1}, values.shape)
+  end)
+end)
