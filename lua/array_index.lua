@@ -382,7 +382,7 @@ end
 local function count_chosen(i, counts, mask, n, length)
   local found = 0
   for p = (i - 1) * length + 1, min(i * length, n) do
-    if mask[p] ~= 0 then found = found + 1 end
+    found = found + (mask[p] ~= 0 and 1 or 0)
   end
   counts[i] = found
 end
@@ -392,22 +392,33 @@ end
 local function chosen(m)
   local mask, n = ready(m)
   local pieces, length = cut(n, m.device, 4096)
-  local starts = core.beside(m.home, "long", pieces)
+  local starts = core.beside(m.home, "long", pieces + 1)
   local range = items(pieces, m.device)
   program(count_chosen, "count")(range, starts, mask, n, length)
   local list, sum = starts:read(), 0
   for i = 1, pieces do list[i], sum = sum, sum + list[i] end
+  list[pieces + 1] = sum
   starts:write(list)
   return sum, range, starts, mask, n, length
 end
 
+-- Each element is written where the next one that is chosen goes: no branch
+-- depends on the mask.
 local function keep_chosen(i, starts, mask, n, length, out, from)
-  local to = starts[i]
-  for p = (i - 1) * length + 1, min(i * length, n) do
-    if mask[p] ~= 0 then
-      to = to + 1
-      out[to] = from[p]
-    end
+  local to, last, p = starts[i], starts[i + 1], (i - 1) * length
+  while to < last and p < n do
+    p = p + 1
+    out[to + 1] = from[p]
+    to = to + (mask[p] ~= 0 and 1 or 0)
+  end
+end
+
+local function write_list(i, starts, mask, n, length, out)
+  local to, last, p = starts[i], starts[i + 1], (i - 1) * length
+  while to < last and p < n do
+    p = p + 1
+    out[to + 1] = p
+    to = to + (mask[p] ~= 0 and 1 or 0)
   end
 end
 
@@ -473,7 +484,9 @@ define("nonzero", function(a)
   if a.size == 0 then return result(0) end
   local count, range, starts, mask, n, length = chosen(a)
   local into = result(count)
-  if into.size > 0 then
+  if into.size > 0 and rank == 1 then
+    program(write_list, "nonzero")(range, starts, mask, n, length, into.buffer)
+  elseif into.size > 0 then
     program(write_places, "nonzero")(range, starts, mask, n, length,
       (ready(into)), core.filled_beside(a.home, "long", a.dims), rank)
   end

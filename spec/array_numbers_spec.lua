@@ -22,6 +22,26 @@ local function same(want, a)
 end
 
 describe("arrays and numbers", function()
+  it("list the places of few, many and all elements", function()
+    for _, n in ipairs {1, 2, 63, 4095, 4096, 8192, 20001} do
+      local x = A.randint({n}, 1, 100, {type = "int"})
+      local list = x:read()
+      for _, most in ipairs {0, 1, 50, 99, 100} do
+        local places, values = {}, {}
+        for i, v in ipairs(list) do
+          if v <= most then
+            places[#places + 1], values[#values + 1] = i, v
+          end
+        end
+        local mask = x:le(most)
+        assert.same(places, mask:nonzero():read())
+        assert.same(values, x[mask]:read())
+        assert.same(places, (x * mask):nonzero():read())
+      end
+    end
+    assert.same({1, 3}, A("float", {nan, 0.0, -1, -0.0}):nonzero():read())
+  end)
+
   it("divide integers by any integer", function()
     local limits = {char = {-128, 127}, ushort = {0, 65535},
       int = {-0x80000000, 0x7fffffff}, uint = {0, 0xffffffff}}
