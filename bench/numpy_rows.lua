@@ -5,8 +5,10 @@
 --     [ROUNDS [PATTERN ...]]
 --
 -- Both take turns, round by round; the least times are shown, in microseconds,
--- waits included.  With patterns, only rows whose name matches one are shown.
--- The rows in which lze takes longer are listed at the end.
+-- waits included.  The last column compares processor time, lze's divided by
+-- the number of cores: other programs do not change it much.  With patterns,
+-- only rows whose name matches one are shown.  The rows in which lze takes
+-- longer are listed at the end.
 
 package.path = "bench/lib/?.lua;" .. package.path
 local lze = require "lze"
@@ -15,6 +17,7 @@ local A = lze.array
 local rounds = tonumber(arg and arg[1]) or 9
 local patterns = {table.unpack(arg or {}, 2)}
 
+local cores = lze.device().compute_units
 local x, y, z = A.rand {1 << 22}, A.rand {1 << 22}, A.rand {1 << 22}
 local p, d = A.rand {1 << 20}, A.rand({1 << 20}, {type = "double"})
 local i = A.randint({1 << 20}, -1000, 1000, {type = "int"})
@@ -143,21 +146,26 @@ local python = io.popen(("OPENBLAS_NUM_THREADS=1 %s bench/numpy_rows.py "
   .. "'%s/answers'"):format(os.getenv "PYTHON" or "python3", directory), "w")
 local answers = assert(io.open(directory .. "/answers"))
 
--- Returns the milliseconds that one of `count` runs of a line of Python takes.
+-- Returns the milliseconds that one of `count` runs of a line of Python takes,
+-- and those of the processor.
 local function asked(count, line)
   python:write(count, " ", line, "\n")
   python:flush()
-  return tonumber(answers:read "l" or error("Python ended", 0)) or 0 / 0
+  local answer = answers:read "l" or error("Python ended", 0)
+  local ms, used = answer:match "(%S+) (%S+)"
+  return tonumber(ms) or 0 / 0, tonumber(used) or 0 / 0
 end
 
+-- Returns the milliseconds, and those of the processor for each core.
 local function timed(count, f)
-  local start = c.now()
+  local start, used = c.now(), os.clock()
   for _ = 1, count do
     local a = f()
     if type(a) == "userdata" or type(a) == "table" then a:eval() end
     lze.wait()
   end
-  return (c.now() - start) * 1e3 / count
+  return (c.now() - start) * 1e3 / count,
+    (os.clock() - used) * 1e3 / count / cores
 end
 
 local function is_chosen(name)
@@ -168,22 +176,26 @@ local function is_chosen(name)
 end
 
 local lost, shown = {}, 0
-print "| operation | NumPy, us | lze, us | lze / NumPy |"
-print "|---|---|---|---|"
+print "| operation | NumPy, us | lze, us | lze / NumPy | processor / NumPy |"
+print "|---|---|---|---|---|"
 for _, r in ipairs(rows) do
   local name, f, line, count = table.unpack(r)
   if is_chosen(name) then
-    local own, other = math.huge, math.huge
+    local own, other, processor, python_processor = math.huge, math.huge,
+      math.huge, math.huge
     for round = -1, rounds do
-      local ours, theirs = timed(count or 1, f), asked(count or 1, line)
+      local ours, used = timed(count or 1, f)
+      local theirs, python_used = asked(count or 1, line)
       if round > 0 then
         own, other = math.min(own, ours), math.min(other, theirs)
+        processor = math.min(processor, used)
+        python_processor = math.min(python_processor, python_used)
       end
       collectgarbage()
     end
     local ratio = own / other
-    print(("| `%s` | %.1f | %.1f | %.2f |"):format(name, other * 1e3,
-      own * 1e3, ratio))
+    print(("| `%s` | %.1f | %.1f | %.2f | %.2f |"):format(name, other * 1e3,
+      own * 1e3, ratio, processor / python_processor))
     shown = shown + 1
     if ratio > 1 then lost[#lost + 1] = ("`%s` %.2f"):format(name, ratio) end
   end

@@ -4,7 +4,8 @@
 #   python3 bench/numpy_rows.py ANSWERS
 #
 # Each line of standard input is "COUNT CODE".  The answer, a line in the file
-# ANSWERS, is the milliseconds that one of COUNT runs takes, or nan.
+# ANSWERS, is the milliseconds that one of COUNT runs takes, and those of the
+# processor, or "nan nan".
 
 import sys
 import time
@@ -34,9 +35,10 @@ for line in sys.stdin:
   try:
     count, code = line.strip().split(' ', 1)
     code = compile(f'for _ in range({count}): {code}', 'row', 'exec')
-    start = time.perf_counter()
+    start, used = time.perf_counter(), time.process_time()
     exec(code)
-    print((time.perf_counter() - start) * 1e3 / int(count), file=answers)
+    print((time.perf_counter() - start) * 1e3 / int(count),
+          (time.process_time() - used) * 1e3 / int(count), file=answers)
   except Exception as error:
-    print('nan', file=answers)
+    print('nan nan', file=answers)
     print(line, error, file=sys.stderr)
