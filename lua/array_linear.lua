@@ -7,9 +7,10 @@
 -- adjacent, padded with zeros; if the result's sizes are not multiples of a
 -- tile's, it is cut from a larger one.  On a GPU a group has a tile of TILE x
 -- TILE, of which each work-item has ITEM x ITEM elements, and local memory
--- holds the operands of the next DEPTH indices.  Every element sums BLOCK
--- products in the order of the indices, then adds up these sums in order: a
--- large float would lose small products added one by one.
+-- holds the operands of the next DEPTH indices.  Small products on a CPU are
+-- one launch without tiles.  Every element sums BLOCK products in the order of
+-- the indices, then adds up these sums in order: a large float would lose small
+-- products added one by one.
 
 local core = ...
 local fail, types = core.fail, core.types
@@ -21,6 +22,7 @@ local concat, format, max, unpack = table.concat, string.format, math.max,
 
 local ROWS <const>, COLUMNS <const> = 4, 16
 local BLOCK <const> = 512
+local SMALL <const> = 1 << 15      -- products that are not worth packing
 local TILE <const>, ITEM <const>, DEPTH <const> = 64, 4, 16
 local GROUP <const> = TILE // ITEM -- work-items in each direction
 local TURNS <const> = TILE * DEPTH // (GROUP * GROUP)
@@ -227,6 +229,46 @@ local function pack(a, d, width, kind)
   return out.flat, a.dims[1] > 1 and panels * depth * width or 0
 end
 
+local function element_text(zero, sum)
+  return (([[
+local math, fma = ...
+return function(j, i, z, c, a, b, afrom, abatch, arow, acolumn, bfrom, bbatch,
+    brow, bcolumn, rows, columns, depth)
+  local p = afrom + (z - 1) * abatch + (i - 1) * arow
+  local q = bfrom + (z - 1) * bbatch + (j - 1) * bcolumn
+  local total = ZERO
+  for before = 0, depth - 1, BLOCK do
+    local s = ZERO
+    for _ = 1, math.min(BLOCK, depth - before) do
+      s = SUM
+      p, q = p + acolumn, q + brow
+    end
+    total = total + s
+  end
+  c[((z - 1) * rows + i - 1) * columns + j] = total
+end]]):gsub("%u%u+", {ZERO = zero, BLOCK = BLOCK, SUM = sum:gsub("%f[%w][%w_]+",
+    {aR = "a[p]", bS = "b[q]", cR_S = "s"})}))
+end
+
+-- Returns the places of matrices that kernels take.
+local function layout(a)
+  return a.from + 1, a.dims[1] > 1 and a.stride[1] or 0, a.stride[2],
+    a.stride[3]
+end
+
+-- Multiplies small matrices on a CPU.
+local function product_by_elements(kind, shape, sums, a, b)
+  local m, k, n = a.dims[2], a.dims[3], b.dims[3]
+  local into = new(kind, shape, nil, a.home)
+  local afrom, abatch, arow, acolumn = layout(a)
+  local bfrom, bbatch, brow, bcolumn = layout(b)
+  kernel_for("mm_small_" .. sums, nil, function()
+    return element_text(sums_of(sums))
+  end, math, C.work.fma)({n, m, max(a.dims[1], b.dims[1])}, into.flat, a.base,
+    b.base, afrom, abatch, arow, acolumn, bfrom, bbatch, brow, bcolumn, m, n, k)
+  return into
+end
+
 local function up(n, step) return (n + step - 1) // step * step end
 
 -- Multiplies arrays of matrices on a CPU.
@@ -281,13 +323,16 @@ define("mm", function(a, b)
   local shape = {unpack(batch)}
   shape[#shape + 1], shape[#shape + 2] = m, n
   core.check_shape(shape, "mm")
-  local empty = k == 0
-  for _, size in ipairs(shape) do empty = empty or size == 0 end
-  if empty then return new(kind, shape, nil, a.home):fill(0) end
+  local work = k
+  for _, size in ipairs(shape) do work = work * size end
+  if work == 0 then return new(kind, shape, nil, a.home):fill(0) end
   local device = a.device
   local grouped = not device.software and
     device.max_group_size >= GROUP * GROUP
-  local product = grouped and product_by_groups or product_by_tiles
+  local product = grouped and product_by_groups or
+    device.software and a.kind == sums and b.kind == sums and
+      work <= SMALL and product_by_elements or
+    product_by_tiles
   return product(kind, shape, sums, matrices(a, batch), matrices(b, batch))
 end)
 
