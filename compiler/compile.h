@@ -224,6 +224,7 @@ uint32_t t_element(compiler *c, lzc_element element);
 uint32_t t_cell(compiler *c, lzc_element element);
 uint32_t t_of(compiler *c, type t);
 uint32_t k_int(compiler *c, unsigned bits, int64_t n);
+uint32_t k_float(compiler *c, unsigned bits, double n); /* 32 or 64 */
 uint32_t k_real(compiler *c, double n);
 unsigned real_bits(const compiler *c);
 /* Write one instruction and return its result; 0 if nothing is written. */
@@ -246,6 +247,10 @@ uint32_t whole(compiler *c, uint32_t real);  /* saturated integer; NaN: 0 */
 /* Converts a real of any width that is not a NaN to an integer, as above. */
 uint32_t truncated(compiler *c, uint32_t real);
 uint32_t rounded(compiler *c, unsigned op, uint32_t real); /* floor, ceil */
+
+/* --- power.c */
+/* Returns x ^ e for reals; code must be written. */
+uint32_t power(compiler *c, uint32_t x, uint32_t e);
 
 /* --- register.c */
 void label(compiler *c, uint32_t id);

@@ -65,15 +65,19 @@ uint32_t k_int(compiler *c, unsigned bits, int64_t n) {
   return ONCE(c, SpvOpConstant, 1, t, (uint32_t)n);
 }
 
-uint32_t k_real(compiler *c, double n) {
-  uint32_t t = t_float(c, real_bits(c)), words[2];
-  if (real_bits(c) == 64) {
+uint32_t k_float(compiler *c, unsigned bits, double n) {
+  uint32_t t = t_float(c, bits), words[2];
+  if (bits == 64) {
     memcpy(words, &n, 8);
     return ONCE(c, SpvOpConstant, 1, t, words[0], words[1]);
   }
   float f = (float)n;
   memcpy(words, &f, 4);
   return ONCE(c, SpvOpConstant, 1, t, words[0]);
+}
+
+uint32_t k_real(compiler *c, double n) {
+  return k_float(c, real_bits(c), n);
 }
 
 uint32_t op1(compiler *c, unsigned op, uint32_t t, uint32_t a) {
@@ -313,23 +317,6 @@ static uint32_t modulo_real(compiler *c, uint32_t a, uint32_t b) {
                           logical(c, SpvOpFOrdGreaterThan, b, zero));
   uint32_t wrong = logical(c, SpvOpLogicalOr, up, down);
   return pick(c, t, wrong, op2(c, SpvOpFAdd, t, m, b), m);
-}
-
-/* x ^ e.  Lua multiplies for an exponent of 2.  For 0.5 its result is nearly
-   always the square root, which devices round correctly, unlike their pow; for
-   -0.0 it is 0.0, and for -inf it is inf.  Equal constants have equal ids. */
-static uint32_t power(compiler *c, uint32_t x, uint32_t e) {
-  uint32_t t = t_of(c, T_REAL), two = k_real(c, 2), half = k_real(c, 0.5);
-  uint32_t square = e == half ? 0 : op2(c, SpvOpFMul, t, x, x);
-  if (e == two) return square;
-  uint32_t root = ext(c, OpenCLstd_Sqrt, t, 1, x, 0, 0);
-  root = op2(c, SpvOpFAdd, t, root, k_real(c, 0));
-  root = pick(c, t, logical(c, SpvOpFOrdEqual, x, k_real(c, -INFINITY)),
-              k_real(c, INFINITY), root);
-  if (e == half) return root;
-  uint32_t r = ext(c, OpenCLstd_Pow, t, 2, x, e, 0);
-  r = pick(c, t, logical(c, SpvOpFOrdEqual, e, half), root, r);
-  return pick(c, t, logical(c, SpvOpFOrdEqual, e, two), square, r);
 }
 
 static val real_arithmetic(compiler *c, opcode op, val a, val b) {

@@ -719,6 +719,15 @@ for event, o in next, operators do
   meta[event] = binary(o[1], o[2], o[3])
 end
 
+-- Powers with known exponents are operations of their own.
+local power_of, power = {}, meta.__pow
+for n, name in next, X.powers do power_of[n] = unary(name, "a ^ b", "real") end
+function meta.__pow(x, y)
+  local f = power_of[y]
+  if f then return f(x) end
+  return power(x, y)
+end
+
 meta.__unm = unary("neg", "-a")
 
 function meta.__bnot(x)

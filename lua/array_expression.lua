@@ -83,6 +83,11 @@ local texts = {
   real = "X", conj = "X", imag = "0", angle = "math.atan(0.0, X)"
 }
 
+-- Operations for numbers as exponents, for which kernels need no pow.
+local powers = {[0.5] = "pow_half", [-1] = "pow_minus_1", [-2] = "pow_minus_2"}
+for n = 2, 16 do powers[n] = "pow_" .. n end
+for n, name in next, powers do texts[name] = "X ^ (" .. n .. ")" end
+
 -- Texts for ulong: a kernel reads its elements from 2^63 on as negative.
 local unsigned_texts = {
   idiv = "udiv(X, Y)", mod = "umod(X, Y)",
@@ -1087,6 +1092,7 @@ local calls = {add = "a + b", sub = "a - b", mul = "a * b", div = "a / b",
   idiv = "a // b", mod = "a % b", pow = "a ^ b", band = "a & b", bor = "a | b",
   bxor = "a ~ b", shl = "a << b", shr = "a >> b", neg = "-a", bnot = "~a",
   lnot = "~a", copy = "to", to_integer = "to", least = "min", greatest = "max"}
+for _, name in next, powers do calls[name] = calls.pow end
 local operand_names = {clamp = {"a", "low", "high"}, lerp = {"a", "b", "t"},
   where = {"c", "a", "b"}}
 
@@ -1927,4 +1933,4 @@ return {compute = compute, express = express, operator = operator,
   suspend_readers = suspend_readers, restore_readers = restore_readers,
   write = write, same_shape = same_shape,
   overlap = overlap, operand = operand, arguments = operand_arguments,
-  leave = leave_walk}
+  leave = leave_walk, powers = powers}
