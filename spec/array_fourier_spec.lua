@@ -203,10 +203,10 @@ describe("a Fourier transform", function()
         function() x:irfftn {dim = {2, -1}} end,
       ["fftn: argument 2 (options): dim: a dimension expected, got an empty " ..
         "table"] = function() x:fftn {dim = {}} end,
-      ["ihfft: argument 1 (a): numbers expected, got complex64; ifft takes them"]
-        = function() A("float2", 1):ihfft() end,
-      ["rfftn: argument 1 (a): numbers expected, got complex64; fftn takes them"]
-        = function() A("float2", 1):rfftn() end,
+      ["ihfft: argument 1 (a): numbers expected, got complex64; ifft takes " ..
+        "them"] = function() A("float2", 1):ihfft() end,
+      ["rfftn: argument 1 (a): numbers expected, got complex64; fftn takes " ..
+        "them"] = function() A("float2", 1):rfftn() end,
       ["fft: shape {2, 1125899906842624} has too many elements"] = function()
         x:fft {n = 1 << 50}
       end,
