@@ -21,6 +21,7 @@
 #ifndef BACKEND_H
 #define BACKEND_H
 
+#include "cache.h"
 #include "prepare.h"
 #include "spirv.h"
 #include "tool.h"
@@ -130,6 +131,16 @@ typedef struct zocl_copy_region {
 typedef struct backend_program backend_program;
 typedef struct backend_kernel backend_kernel;
 
+/* The code of a module. */
+typedef struct backend_code {
+  const void *bytes;
+  size_t size;
+  bool source;           /* OpenCL C, else SPIR-V, rewritten by the front */
+  const char *flags;     /* Level Zero's build flags */
+  unsigned char *translated; /* made by `translate`, malloc'ed; NULL before */
+  size_t translated_size;
+} backend_code;
+
 /* An argument of a kernel, and its value's place among the values of a launch.
    The value of local memory is its size, a uint64_t; of an image, a zocl_image
    pointer or NULL; of a sampler, its id. */
@@ -203,6 +214,40 @@ typedef struct backend_table {
      compiler takes.  The values are only valid during the call. */
   ze_result_t (*launch)(const backend_place *place, backend_kernel *kernel,
                         const zocl_launch *launch);
+
+  /* --- Programs.  These functions may block as long as a compiler takes.  Text
+     for the module's build log goes to `log`; if a function returns false, the
+     reason is there. --- */
+
+  /* Returns true if a compilation inside this process can succeed now; if not,
+     the reason is in zocl_last_error.  Called before each build. */
+  bool (*may_compile)(const zocl_driver *driver);
+  /* Returns true if the compiler accepts a flag that Level Zero does not
+     have. */
+  bool (*takes_flag)(const char *flag, size_t size, bool source);
+  /* Adds everything but the code and its flags that the result of a compilation
+     depends on, such as the compiler's version. */
+  void (*program_key)(const zocl_device *device, bool source, cache_key *key);
+  /* Does the part of program_new that can be done in advance, in other
+     processes, and stores the result in the code. */
+  bool (*translate)(const zocl_device *device, backend_code *code,
+                    tool_text *log);
+  /* Compiles the code, after translating it if that was not done.  The compiler
+     may end the process: new code comes here in lze-build first. */
+  bool (*program_new)(const zocl_device *device, backend_code *code,
+                      tool_text *log, backend_program **program);
+  /* Pending launches still run. */
+  void (*program_free)(const zocl_driver *driver, backend_program *program);
+  /* Writes the declarations of all kernels of OpenCL C, in the form that
+     signature_spirv takes; `message` gets the reason if that fails. */
+  bool (*program_describe)(const zocl_device *device, backend_program *program,
+                           const backend_code *code, tool_text *declarations,
+                           char *message, size_t message_size);
+  /* For lze-build: builds the program again if another process may read a
+     different result; and compiles all kernels. */
+  bool (*program_again)(const zocl_device *device, backend_code *code,
+                        tool_text *log, backend_program **program);
+  bool (*program_compile)(const zocl_device *device, backend_program *program);
 
   /* --- Kernels.  Any thread may use a kernel, and several at a time the same
      one: the back end locks it. --- */

@@ -1,18 +1,17 @@
 /*
- * zocl_build.c - from SPIR-V to an OpenCL program that kernels are made of.
+ * zocl_build.c - from SPIR-V to a program that kernels are made of.
  * SPDX-License-Identifier: MIT
  *
  * Much valid SPIR-V makes compilers fail an assertion, crash or hang.  So new
  * code is first built by the program lze-build in another process, which does
  * everything that may end a process except running a kernel.  Code that
  * survives is recorded as good, on disk and in this process, and is built
- * directly the next time; PoCL then finds in its own cache what it compiled for
- * lze-build.
+ * directly the next time; the compiler may then find in a cache of its own what
+ * it compiled for lze-build.
  */
 #include "module/zocl_build.h"
 #include "module/zocl_server.h"
 #include "base/zocl_exit.h"
-#include "opencl/zocl_opencl.h"
 #include "library.h"
 
 #include <stdio.h>
@@ -24,20 +23,10 @@
  * Building, in this process.
  */
 
-/* Returns true if OpenCL's compiler accepts the flag of n bytes at p. */
-static bool flag_is_opencl(const char *p, size_t n, bool source)
-{
-  return (n > 3 && strncmp(p, "-cl", 3) == 0) ||
-         (source && n > 2 &&
-          (strncmp(p, "-D", 2) == 0 || strncmp(p, "-I", 2) == 0 ||
-           strncmp(p, "-U", 2) == 0)) ||
-         (source && n == 2 && strncmp(p, "-w", 2) == 0) ||
-         (source && n == 7 && strncmp(p, "-Werror", 7) == 0);
-}
-
 /* Any flag of Level Zero is accepted, supported or not, and two flags of
    Intel's compiler. */
-bool zocl_flags_check(const char *flags, bool source, tool_text *log)
+bool zocl_flags_check(const zocl_device *device, const char *flags, bool source,
+                      tool_text *log)
 {
   const char *p = flags;
   bool good = true;
@@ -46,7 +35,7 @@ bool zocl_flags_check(const char *flags, bool source, tool_text *log)
     bool known = (n > 4 && strncmp(p, "-ze-", 4) == 0) ||
                  (n == 2 && strncmp(p, "-g", 2) == 0) ||
                  (n == 20 && strncmp(p, "-library-compilation", 20) == 0) ||
-                 flag_is_opencl(p, n, source);
+                 device->driver->backend->takes_flag(p, n, source);
     if (!known)
       tool_text_add(log, "error: unknown build flag '%.*s'\n",
                     (int)(n < 200 ? n : 200), p);
@@ -56,112 +45,50 @@ bool zocl_flags_check(const char *flags, bool source, tool_text *log)
   return good;
 }
 
-/* Translates Level Zero's build flags to OpenCL's.  Drops flags without a
-   counterpart, since the specification lets drivers ignore flags. */
-static void flags_translate(const char *flags, bool source,
-                            tool_text *options)
+/* Takes what `translate` made earlier; the module owns it. */
+static backend_code code_of(const zocl_module *module)
 {
-  static const struct {
-    const char *flag, *option;
-  } known[] = {
-    {"-ze-opt-disable", "-cl-opt-disable"},
-    {"-ze-opt-level=O0", "-cl-opt-disable"},
-  };
-  const char *p = flags;
-  while (*(p += strspn(p, " \t\n")) != '\0') {
-    size_t n = strcspn(p, " \t\n");
-    const char *option = NULL;
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-      if (strlen(known[i].flag) == n && strncmp(p, known[i].flag, n) == 0)
-        option = known[i].option;
-    if (option != NULL)
-      tool_text_add(options, " %s", option);
-    else if (flag_is_opencl(p, n, source))
-      tool_text_add(options, " %.*s", (int)n, p);
-    p += n;
-  }
+  return (backend_code){.bytes = module->code,
+                        .size = module->code_size,
+                        .source = module->source,
+                        .flags = module->flags,
+                        .translated = module->translated,
+                        .translated_size = module->translated_size};
 }
 
-/* Returns the program, not yet built; NULL with the reason in log. */
-static cl_program program_new(zocl_module *module, tool_text *log)
+static void code_keep(zocl_module *module, const backend_code *code)
 {
-  zocl_device *device = module->device;
-  zocl_cl *cl = device->driver->cl;
-  cl_int error;
-  cl_program program;
-  if (module->source) {
-    const char *text = (const char *)module->code;
-    program = cl->clCreateProgramWithSource(device->driver->context, 1, &text,
-                                            &module->code_size, &error);
-    if (program == NULL)
-      tool_text_add(log, "clCreateProgramWithSource: OpenCL error %d\n",
-                    (int)error);
-    return program;
-  }
-  if (device->takes_il) {
-    program = cl->clCreateProgramWithIL(device->driver->context, module->code,
-                                        module->code_size, &error);
-    if (program == NULL)
-      tool_text_add(log, "clCreateProgramWithIL: OpenCL error %d\n",
-                    (int)error);
-    return program;
-  }
-  if (!zocl_translate(module, log)) return NULL;
-  const unsigned char *binary = module->bitcode;
-  cl_int status;
-  program = cl->clCreateProgramWithBinary(device->driver->context, 1,
-                                          &device->id, &module->bitcode_size,
-                                          &binary, &status, &error);
-  if (program == NULL)
-    tool_text_add(log, "clCreateProgramWithBinary: OpenCL error %d\n",
-                  (int)error);
-  return program;
+  module->translated = code->translated;
+  module->translated_size = code->translated_size;
 }
 
 bool zocl_build_here(zocl_module *module, tool_text *log)
 {
-  zocl_device *device = module->device;
-  zocl_cl *cl = device->driver->cl;
-  tool_text options = {0};
+  const zocl_device *device = module->device;
+  const backend_table *backend = device->driver->backend;
   if (!module->source && !zocl_lower(module, log)) return false;
-  module->program = program_new(module, log);
-  if (module->program == NULL) return false;
-  /* Without kernel-arg-info PoCL treats a pointer argument as a scalar and
-     crashes. */
-  tool_text_add(&options, "%s-cl-kernel-arg-info",
-                device->takes_il || module->source ? ""
-                                                   : "-x spir -spir-std=1.2 ");
-  flags_translate(module->flags, module->source, &options);
-  /* Lets PoCL's cache distinguish code that was compiled without the variables
-     that the driver sets for PoCL 7. */
-  if (device->driver->pocl >= 7)
-    tool_text_add(&options, " -DZOCL_POCL_SETTINGS=2");
+  backend_code code = code_of(module);
   zocl_exit_early();
-  cl_int error = options.text == NULL
-                     ? CL_OUT_OF_HOST_MEMORY
-                     : cl->clBuildProgram(module->program, 1, &device->id,
-                                          options.text, NULL, NULL);
-  size_t size = 0;
-  cl->clGetProgramBuildInfo(module->program, device->id, CL_PROGRAM_BUILD_LOG,
-                            0, NULL, &size);
-  char *text = size > 1 ? calloc(1, size + 1) : NULL;
-  if (text != NULL) {
-    cl->clGetProgramBuildInfo(module->program, device->id,
-                              CL_PROGRAM_BUILD_LOG, size, text, NULL);
-    const tool_text said = {.text = text, .size = strlen(text)};
-    tool_text_append(log, &said);
-    free(text);
+  bool ok = backend->program_new(device, &code, log, &module->program);
+  code_keep(module, &code);
+  if (!ok) {
+    module->program = NULL;
+    return false;
   }
-  if (error != CL_SUCCESS)
-    tool_text_add(log, "clBuildProgram: OpenCL error %d\n", (int)error);
-  bool ok = error == CL_SUCCESS &&
-            (!module->source ||
-             zocl_source_describe(module, options.text, log));
-  free(options.text);
-  if (ok) return true;
-  cl->clReleaseProgram(module->program);
+  if (!module->source || zocl_source_describe(module, &code, log)) return true;
+  backend->program_free(device->driver, module->program);
   module->program = NULL;
   return false;
+}
+
+bool zocl_build_again(zocl_module *module, tool_text *log)
+{
+  const zocl_device *device = module->device;
+  backend_code code = code_of(module);
+  bool ok = device->driver->backend->program_again(device, &code, log,
+                                                   &module->program);
+  code_keep(module, &code);
+  return ok;
 }
 
 /* ------------------------------------------------------------------------
@@ -179,18 +106,9 @@ static cache_key good_key(const zocl_module *module)
 {
   const zocl_device *device = module->device;
   cache_key key = module->origin;
-  char driver_version[256] = "", translator[PATH_MAX];
-  device->driver->cl->clGetDeviceInfo(device->id, CL_DRIVER_VERSION,
-                                      sizeof driver_version - 1,
-                                      driver_version, NULL);
   cache_key_add(&key, LZE_VERSION, sizeof LZE_VERSION);
   cache_key_add(&key, module->flags, strlen(module->flags));
-  cache_key_add(&key, device->driver->version,
-                strlen(device->driver->version));
-  cache_key_add(&key, driver_version, strlen(driver_version));
-  cache_key_add(&key, device->name, strlen(device->name));
-  if (zocl_translator_find(module, translator))
-    cache_key_add_file(&key, translator);
+  device->driver->backend->program_key(device, module->source, &key);
   return key;
 }
 
@@ -335,11 +253,17 @@ ze_result_t zocl_DriverExpectModule(zocl_driver *driver)
   ZOCL_NEED_HANDLE(driver);
   char path[PATH_MAX];
   tool_text ignored = {0};
-  if (helper_limit(&ignored) > 0 && zocl_opencl_may_compile(driver) &&
+  if (helper_limit(&ignored) > 0 && driver->backend->may_compile(driver) &&
       helper_find(path, &ignored))
     zocl_server_prepare(path);
   free(ignored.text);
   return ZE_RESULT_SUCCESS;
+}
+
+static bool may_compile(const zocl_module *module)
+{
+  const zocl_driver *driver = module->device->driver;
+  return driver->backend->may_compile(driver);
 }
 
 /* Lowers and translates the module while the server starts; the server's build
@@ -348,9 +272,14 @@ static bool translate_ahead(zocl_module *module, tool_text *log)
 {
   char path[PATH_MAX];
   if (!helper_find(path, log)) return false;
-  return !zocl_server_prepare(path) || module->source ||
-         module->device->takes_il ||
-         (zocl_lower(module, log) && zocl_translate(module, log));
+  if (!zocl_server_prepare(path) || module->source || module->device->takes_il)
+    return true;
+  if (!zocl_lower(module, log)) return false;
+  backend_code code = code_of(module);
+  bool ok = module->device->driver->backend->translate(module->device, &code,
+                                                       log);
+  code_keep(module, &code);
+  return ok;
 }
 
 /* Tries the module in another process, unless an earlier trial succeeded. */
@@ -368,8 +297,9 @@ static bool try_once(zocl_module *module, const cache_key *key, int limit,
 }
 
 /* Builds code that this process has not built yet.  Only one thread of one
-   process may do so at a time: PoCL writes a program to its cache in place, and
-   another build of the same program would read an incomplete file and fail. */
+   process may do so at a time: a compiler may write a program to its cache in
+   place, and another build of the same program would read an incomplete file
+   and fail. */
 static bool build_first(zocl_module *module, const cache_key *key, int limit,
                         tool_text *log)
 {
@@ -391,15 +321,15 @@ static bool build_first(zocl_module *module, const cache_key *key, int limit,
  * Programs that several modules share.
  */
 
-/* PoCL takes 1.3 ms to read a module that was built before, or 20 ms if it runs
-   llvm-spirv, in one thread at a time.  So modules with the same code share a
+/* Reading a module that was built before takes 1.3 ms, or 20 ms if it must be
+   translated, in one thread at a time.  So modules with the same code share a
    program, and the programs of recently destroyed modules are retained. */
 struct zocl_program {
   zocl_program *next;
   cache_key key;
-  cl_device_id device;
-  zocl_cl *cl;
-  cl_program id;
+  const void *device;    /* its id, only compared */
+  const zocl_driver *driver;
+  backend_program *id;
   tool_text log;         /* of the build */
   size_t modules;
 };
@@ -448,7 +378,7 @@ static void program_offer(zocl_module *module, const cache_key *key,
   tool_text_append(&p->log, log);
   p->key = *key;
   p->device = module->device->id;
-  p->cl = module->device->driver->cl;
+  p->driver = module->device->driver;
   p->id = module->program;
   p->modules = 1;
   module->shared = p;
@@ -480,22 +410,23 @@ static void program_return(zocl_program *p)
   }
   pthread_mutex_unlock(&programs.lock);
   if (old == NULL) return;
-  old->cl->clReleaseProgram(old->id);
+  old->driver->backend->program_free(old->driver, old->id);
   free(old->log.text);
   free(old);
 }
 
 void zocl_program_drop(const zocl_module *module)
 {
+  const zocl_driver *driver = module->device->driver;
   if (module->shared != NULL)
     program_return(module->shared);
   else if (module->program != NULL)
-    module->device->driver->cl->clReleaseProgram(module->program);
+    driver->backend->program_free(driver, module->program);
 }
 
 bool zocl_build(zocl_module *module, tool_text *log)
 {
-  if (!zocl_opencl_may_compile(module->device->driver)) {
+  if (!may_compile(module)) {
     tool_text_add(log, "%s\n", zocl_last_error());
     return false;
   }
@@ -511,8 +442,8 @@ bool zocl_build(zocl_module *module, tool_text *log)
   if (built) program_offer(module, &key, &own);
   tool_text_append(log, &own);
   free(own.text);
-  free(module->bitcode);
-  module->bitcode = NULL;
+  free(module->translated);
+  module->translated = NULL;
   return built;
 }
 
@@ -601,7 +532,7 @@ static void behind_await(const cache_key *key, int limit)
 ze_result_t zocl_build_shapes(const zocl_module *module, const char *shapes)
 {
   tool_text log = {0};
-  if (!zocl_opencl_may_compile(module->device->driver))
+  if (!may_compile(module))
     return ZE_RESULT_ERROR_MODULE_BUILD_FAILURE;
   cache_key key = shapes_key(module, shapes);
   int limit = helper_limit(&log);
@@ -627,7 +558,7 @@ ze_result_t zocl_build_shapes_start(const zocl_module *module,
   tool_text log = {0};
   int limit = helper_limit(&log);
   free(log.text);
-  if (limit < 0 || !zocl_opencl_may_compile(module->device->driver))
+  if (limit < 0 || !may_compile(module))
     return ZE_RESULT_ERROR_MODULE_BUILD_FAILURE;
   cache_key key = shapes_key(module, shapes);
   ze_result_t result = ZE_RESULT_NOT_READY;

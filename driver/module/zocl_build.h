@@ -1,5 +1,5 @@
 /*
- * zocl_build.h - from the SPIR-V of a module to an OpenCL program.
+ * zocl_build.h - from the SPIR-V of a module to a program.
  * SPDX-License-Identifier: MIT
  */
 #ifndef ZOCL_BUILD_H
@@ -31,15 +31,15 @@ const spirv_symbol *zocl_link_export(const zocl_module *module,
                                      const char *name);
 
 /* ------------------------------------------------------------------------
- * zocl_lower.c: replaces functions that OpenCL's library lacks.
+ * zocl_lower.c: replaces functions that the compiler's library lacks.
  */
 
-/* Rewrites module->code, if needed, so that OpenCL can build it.  Returns false
-   with the reason in log. */
+/* Rewrites module->code, if needed, so that the compiler can build it.  Returns
+   false with the reason in log. */
 bool zocl_lower(zocl_module *module, tool_text *log);
 
 /* ------------------------------------------------------------------------
- * zocl_build.c: from SPIR-V to an OpenCL program.
+ * zocl_build.c: from SPIR-V to a program.
  */
 
 /* Builds module->code into module->program.  New code is tried in another
@@ -55,27 +55,20 @@ bool zocl_build_is_tried(void);
 
 /* Like zocl_build, but builds in this process without a trial. */
 bool zocl_build_here(zocl_module *module, tool_text *log);
+/* For lze-build: builds the module again, if other processes will read another
+   result of the build. */
+bool zocl_build_again(zocl_module *module, tool_text *log);
 /* Returns true if all build flags are known; names the unknown ones in the
    log. */
-bool zocl_flags_check(const char *flags, bool source, tool_text *log);
+bool zocl_flags_check(const zocl_device *device, const char *flags, bool source,
+                      tool_text *log);
 
-/* Has lze-build compile the module's kernels for some launch shapes into PoCL's
-   own cache, so that the launches find them there.  `shapes` is a list in
-   PoCL's notation: "64-1-1-goffs0-smallgrid,...". */
+/* Has lze-build compile the module's kernels for some launch shapes into the
+   compiler's own cache, so that the launches find them there.  `shapes` is the
+   list that `kernel_shapes` of the back end makes. */
 ze_result_t zocl_build_shapes(const zocl_module *module, const char *shapes);
 /* The same without waiting; prepare.h describes `cheaply`. */
 ze_result_t zocl_build_shapes_start(const zocl_module *module,
                                     const char *shapes, bool cheaply);
-
-/* ------------------------------------------------------------------------
- * zocl_translate.c: from SPIR-V to bitcode, for an OpenCL without SPIR-V.
- */
-
-/* Finds the llvm-spirv that translates the module, if its OpenCL needs one. */
-bool zocl_translator_find(const zocl_module *module, char path[PATH_MAX]);
-/* Sets module->bitcode: translates module->code with llvm-spirv, preferably for
-   OpenCL's LLVM version, or takes an earlier translation from the cache.
-   Returns false with the reason in log. */
-bool zocl_translate(zocl_module *module, tool_text *log);
 
 #endif

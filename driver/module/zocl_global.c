@@ -2,7 +2,7 @@
  * zocl_global.c - program-scope variables, which all kernels of a module share.
  * SPDX-License-Identifier: MIT
  *
- * PoCL 3.1 gives each kernel its own copy of the variables, and no OpenCL
+ * A compiler may give each kernel its own copy of the variables, and none
  * reports their addresses.  So they are in our memory, and zocl_link.c writes
  * its addresses into the code.
  */

@@ -70,7 +70,7 @@ ze_result_t zocl_KernelCreate(ze_module_handle_t module,
   made->images = calloc(made->image_count + 1u, sizeof(zocl_image *));
   if (made->values == NULL || made->images == NULL) goto memory;
   ze_result_t result = backend->kernel_new(
-      device, (backend_program *)module->program, info, made->args,
+      device, module->program, info, made->args,
       made->values_size, &made->max_group, &made->back);
   if (result != ZE_RESULT_SUCCESS) {
     made->back = NULL;

@@ -80,7 +80,7 @@ void zocl_module_unref(zocl_module *module)
   spirv_free(module->spirv);
   free(module->flags);
   if (module->code != module->words) free(module->code);
-  free(module->bitcode);
+  free(module->translated);
   for (uint32_t i = 0; i < module->held_count; i++)
     zocl_storage_unref(module->held[i]);
   free(module->held);
@@ -147,8 +147,8 @@ static bool module_parse(zocl_module *module, tool_text *log)
 }
 
 /* Removes the DontInline mask from functions.  Compilers set it if optimisation
-   is off, but PoCL provides group sizes and ids only in the kernel itself, and
-   ends the process if another function queries them.  The words are in this
+   is off, but some provide group sizes and ids only in the kernel itself, and
+   end the process if another function queries them.  The words are in this
    machine's byte order and not decoded yet. */
 static void functions_inline(uint32_t *words, size_t count)
 {
@@ -161,7 +161,7 @@ static void functions_inline(uint32_t *words, size_t count)
   }
 }
 
-/* PoCL's bitcode library lacks half_sin and the other functions of low
+/* A compiler's library may lack half_sin and the other functions of low
    precision.  Use native_sin and its relatives, which are as precise there. */
 static void halves_native(uint32_t *words, size_t count)
 {
@@ -310,7 +310,7 @@ static ze_result_t module_finish(zocl_module *module, tool_text *log)
       !(zocl_globals_fill(module, log) && zocl_link(module, NULL, 0, log)))
     return ZE_RESULT_ERROR_MODULE_BUILD_FAILURE;
   bool built = zocl_build(module, log);
-  /* Imported functions that no module exports may be OpenCL's own. */
+  /* Imported functions that no module exports may be built in. */
   if (built) module->imports = false;
   return built || module->imports ? ZE_RESULT_SUCCESS
                                   : ZE_RESULT_ERROR_MODULE_BUILD_FAILURE;
@@ -372,7 +372,7 @@ static ze_result_t module_join(zocl_device *device, ze_module_format_t format,
     const char *own = program->pBuildFlags != NULL &&
                               program->pBuildFlags[i] != NULL
                           ? program->pBuildFlags[i] : "";
-    if (!zocl_flags_check(own, false, log)) {
+    if (!zocl_flags_check(device, own, false, log)) {
       result = ZE_RESULT_ERROR_MODULE_BUILD_FAILURE;
       break;
     }
@@ -436,7 +436,7 @@ ze_result_t zocl_ModuleCreate(ze_context_handle_t context,
   zocl_module *made = NULL;
   ze_result_t result;
   if (desc->pBuildFlags != NULL &&
-      !zocl_flags_check(desc->pBuildFlags,
+      !zocl_flags_check(device, desc->pBuildFlags,
                         desc->format == FORMAT_OPENCL_C, &log))
     result = ZE_RESULT_ERROR_MODULE_BUILD_FAILURE;
   else if (e != NULL && desc->format == FORMAT_OPENCL_C)
@@ -543,7 +543,7 @@ ze_result_t zocl_ModuleGetGlobalPointer(ze_module_handle_t module,
   return ZE_RESULT_SUCCESS;
 }
 
-/* OpenCL does not report addresses of functions. */
+/* No back end reports addresses of functions. */
 ze_result_t zocl_ModuleGetFunctionPointer(ze_module_handle_t module,
                                           const char *name, void **pointer)
 {
@@ -555,7 +555,8 @@ ze_result_t zocl_ModuleGetFunctionPointer(ze_module_handle_t module,
     const char *have = module->spirv->functions[i].name;
     if (have != NULL && strcmp(have, name) == 0)
       return zocl_fail(ZE_RESULT_ERROR_UNSUPPORTED_FEATURE,
-                       "OpenCL has no pointers to functions");
+                       "%s has no pointers to functions",
+                       module->device->driver->backend->name);
   }
   return zocl_fail(ZE_RESULT_ERROR_INVALID_FUNCTION_NAME,
                    "the module has no function %s", name);
@@ -575,7 +576,7 @@ static ze_result_t modules_check(uint32_t count, zocl_module *const *modules)
   return ZE_RESULT_SUCCESS;
 }
 
-/* Returns true if a module exports the symbol, or every OpenCL has it. */
+/* Returns true if a module exports the symbol, or it is built in. */
 static bool is_resolvable(const zocl_module *importer,
                           const spirv_symbol *import, uint32_t count,
                           zocl_module *const *modules)

@@ -28,7 +28,7 @@ struct _ze_module_handle_t {
   atomic_uint refs;      /* by the handle and by kernels */
   zocl_device *device;
   spirv_module *spirv;
-  cl_program program;    /* NULL before the module is linked */
+  backend_program *program; /* NULL before the module is linked */
   zocl_program *shared;  /* the program if modules share it, or NULL */
   char *flags;           /* the build flags */
   bool source;           /* OpenCL C, which is then in `words` */
@@ -39,8 +39,8 @@ struct _ze_module_handle_t {
   prepare_origin found;  /* the origin of the code */
   uint32_t *code;        /* the code to build: `words` or made from them */
   size_t code_size;
-  unsigned char *bitcode; /* the translated code, during the build */
-  size_t bitcode_size;
+  unsigned char *translated; /* code, by the back end, during the build */
+  size_t translated_size;
   zocl_global *globals;
   uint32_t global_count;
   zocl_storage *storage; /* for the module's variables, or NULL */
@@ -65,9 +65,9 @@ void zocl_module_unref(zocl_module *module);
    been built and described. */
 ze_result_t zocl_source_new(zocl_device *device, const void *text, size_t size,
                             const char *flags, zocl_module **module);
-/* Makes module->spirv from OpenCL's description of the kernels, which were
-   built with these options.  Returns false with the reason in log. */
-bool zocl_source_describe(zocl_module *module, const char *options,
+/* Makes module->spirv from the compiler's description of the kernels.  Returns
+   false with the reason in log. */
+bool zocl_source_describe(zocl_module *module, const backend_code *code,
                           tool_text *log);
 
 /* Returns a native binary, malloc'ed, with the module's flags and that
@@ -95,7 +95,8 @@ ze_result_t zocl_module_of_native(zocl_device *device, const void *bytes,
    process, except launching kernels.  Returns false with the reason in log. */
 bool zocl_module_try(zocl_device *device, const void *bytes, size_t size,
                      tool_text *log);
-/* For lze-build: builds SPIR-V to make OpenCL load its library of built-ins. */
+/* For lze-build: builds SPIR-V to make the compiler load its library of
+   built-ins. */
 void zocl_module_warm(zocl_device *device, const void *spirv, size_t size,
                       tool_text *log);
 

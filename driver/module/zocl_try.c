@@ -19,36 +19,15 @@ static bool is_guards(const zocl_module *module)
   return module->spirv->kernel_count > 0;
 }
 
-/* Compiles all kernels, which PoCL does when the program's binary is queried.
-   Each kernel takes about 50 ms, so libraries with very many kernels, of which
+/* Each kernel takes about 50 ms, so libraries with very many kernels, of which
    programs use only a few, are left to the first launches. */
 enum { MOST_COMPILED = 64 };
 
 static bool kernels_compile(const zocl_module *module)
 {
-  if (module->spirv->kernel_count > MOST_COMPILED || is_guards(module))
-    return true;
-  zocl_cl *cl = module->device->driver->cl;
-  size_t size = 0;
-  if (cl->clGetProgramInfo(module->program, CL_PROGRAM_BINARY_SIZES,
-                           sizeof size, &size, NULL) != CL_SUCCESS || size == 0)
-    return true; /* this OpenCL does not provide a binary */
-  unsigned char *binary = malloc(size), *binaries[1] = {binary};
-  if (binary == NULL) return false;
-  cl_int error = cl->clGetProgramInfo(module->program, CL_PROGRAM_BINARIES,
-                                      sizeof binaries, binaries, NULL);
-  free(binary);
-  return error == CL_SUCCESS;
-}
-
-/* Builds the module again, as other processes will, from PoCL's cache: PoCL 3.1
-   cannot read everything that it writes there, and ends the process then. */
-static bool read_again(zocl_module *module, tool_text *log)
-{
-  if (module->device->driver->pocl == 0 || module->source) return true;
-  module->device->driver->cl->clReleaseProgram(module->program);
-  module->program = NULL;
-  return zocl_build_here(module, log);
+  const zocl_device *device = module->device;
+  return module->spirv->kernel_count > MOST_COMPILED || is_guards(module) ||
+         device->driver->backend->program_compile(device, module->program);
 }
 
 bool zocl_module_try(zocl_device *device, const void *bytes, size_t size,
@@ -58,7 +37,7 @@ bool zocl_module_try(zocl_device *device, const void *bytes, size_t size,
   if (zocl_module_of_native(device, bytes, size, log, &module) !=
       ZE_RESULT_SUCCESS)
     return false;
-  if (!zocl_build_here(module, log) || !read_again(module, log)) {
+  if (!zocl_build_here(module, log) || !zocl_build_again(module, log)) {
     zocl_module_unref(module);
     return false;
   }

@@ -4,6 +4,8 @@
  */
 #include "opencl/zocl_cl.h"
 #include "opencl/zocl_lane.h"
+#include "opencl/zocl_opencl.h"
+#include "opencl/zocl_program.h"
 
 static int mark_status(const zocl_driver *driver, backend_mark *mark)
 {
@@ -78,6 +80,15 @@ const backend_table zocl_backend = {
   .fill = zocl_fill_enqueue,
   .copy_region = zocl_copy_region_enqueue,
   .launch = zocl_launch_enqueue,
+  .may_compile = zocl_opencl_may_compile,
+  .takes_flag = zocl_takes_flag,
+  .program_key = zocl_program_key,
+  .translate = zocl_translate,
+  .program_new = zocl_program_new,
+  .program_free = zocl_program_free,
+  .program_describe = zocl_program_describe,
+  .program_again = zocl_program_again,
+  .program_compile = zocl_program_compile,
   .kernel_new = zocl_kernel_new,
   .kernel_free = zocl_kernel_free,
   .kernel_facts = zocl_kernel_facts,

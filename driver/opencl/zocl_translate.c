@@ -5,7 +5,7 @@
  * Results are cached on disk, because a translation takes longer than
  * everything else when a module that PoCL has cached is loaded.
  */
-#include "module/zocl_build.h"
+#include "opencl/zocl_program.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,33 +15,34 @@ enum {
   TIME_LIMIT = 30
 };
 
-bool zocl_translator_find(const zocl_module *module, char path[PATH_MAX])
+bool zocl_translator_find(const zocl_device *device, bool source,
+                          char path[PATH_MAX])
 {
-  return !module->source && !module->device->takes_il &&
-         tool_find("llvm-spirv", module->device->driver->llvm, path,
-                   PATH_MAX) != 0;
+  return !source && !device->takes_il &&
+         tool_find("llvm-spirv", device->driver->llvm, path, PATH_MAX) != 0;
 }
 
-bool zocl_translate(zocl_module *module, tool_text *log)
+bool zocl_translate(const zocl_device *device, backend_code *code,
+                    tool_text *log)
 {
-  if (module->bitcode != NULL) return true;
+  if (code->translated != NULL || code->source || device->takes_il) return true;
   char path[PATH_MAX];
-  if (!zocl_translator_find(module, path)) {
+  if (!zocl_translator_find(device, false, path)) {
     tool_text_add(log,
                   "this OpenCL takes SPIR-V only as translated by llvm-spirv, "
                   "which is not installed: the package is llvm-spirv-%u\n",
-                  module->device->driver->llvm);
+                  device->driver->llvm);
     return false;
   }
   cache_key key = CACHE_KEY_INIT;
-  cache_key_add(&key, module->code, module->code_size);
+  cache_key_add(&key, code->bytes, code->size);
   cache_key_add_file(&key, path);
   size_t size;
   unsigned char *bitcode = cache_read("bc", &key, &size);
   if (bitcode == NULL) {
     char *const arguments[] = {path, "-r", "/proc/self/fd/0", "-o",
                                "/proc/self/fd/1", NULL};
-    bitcode = tool_run(arguments, module->code, module->code_size, TIME_LIMIT,
+    bitcode = tool_run(arguments, code->bytes, code->size, TIME_LIMIT,
                        NULL, NULL, &size, log);
     if (bitcode == NULL) return false;
     if (size < 4 || memcmp(bitcode, "BC\xc0\xde", 4) != 0) {
@@ -51,7 +52,7 @@ bool zocl_translate(zocl_module *module, tool_text *log)
     }
     cache_write("bc", &key, bitcode, size);
   }
-  module->bitcode = bitcode;
-  module->bitcode_size = size;
+  code->translated = bitcode;
+  code->translated_size = size;
   return true;
 }
