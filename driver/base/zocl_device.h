@@ -82,6 +82,10 @@ struct _ze_device_handle_t {
   cl_device_id queue_id; /* the device that runs commands: a part of `id` */
   bool takes_il;         /* takes SPIR-V in clCreateProgramWithIL */
   bool generics;         /* supports generic pointers */
+  bool cpu;              /* all memory has one address space */
+  bool lacks_groups;     /* the compiler has no fences and copies of groups */
+  bool lacks_signed;     /* it cannot write signed numbers to 3D images and 2D
+                            arrays */
   bool fp64, fp16;
   bool priorities;       /* its queues support cl_khr_priority_hints */
   bool native;           /* its queues run our functions as commands */
@@ -93,6 +97,7 @@ struct _ze_device_handle_t {
   uint32_t subgroup_sizes[8], subgroup_count;
   uint8_t uuid[16];
   char name[ZE_MAX_DEVICE_NAME];
+  char vendor[ZES_STRING_PROPERTY_SIZE];
   zocl_sensor sensors[ZOCL_SENSORS]; /* of a root device, by kind */
 };
 

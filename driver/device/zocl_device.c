@@ -123,6 +123,9 @@ bool zocl_device_init(zocl_device *device, zocl_driver *driver, uint32_t index,
   cl_bool compiler = CL_FALSE, generics = CL_TRUE;
   cl_device_fp_config half = 0, dbl = 0;
   info(device, CL_DEVICE_TYPE, &device->type, sizeof device->type);
+  device->cpu = device->type & CL_DEVICE_TYPE_CPU;
+  strcpy(device->vendor, "unknown");
+  info(device, CL_DEVICE_VENDOR, device->vendor, sizeof device->vendor - 1);
   info(device, CL_DEVICE_EXECUTION_CAPABILITIES, &exec, sizeof exec);
   info(device, CL_DEVICE_COMPILER_AVAILABLE, &compiler, sizeof compiler);
   /* PoCL supports them, even on devices that report otherwise. */
@@ -164,6 +167,8 @@ bool zocl_device_init(zocl_device *device, zocl_driver *driver, uint32_t index,
   zocl_device_name(device, 0);
   device->native = (exec & CL_EXEC_NATIVE_KERNEL) && zocl_option.native_kernels;
   bool spir = has_word(extensions, "cl_khr_spir");
+  device->lacks_groups = driver->pocl > 0 && !device->takes_il;
+  device->lacks_signed = driver->pocl > 0 && driver->pocl < 7;
   free(name);
   free(extensions);
   free(il);
@@ -276,7 +281,7 @@ ze_result_t zocl_DeviceGetProperties(ze_device_handle_t device,
   p->physicalEUSimdWidth = device->vector_width > 0 ? device->vector_width : 1;
   /* OpenCL counts compute units.  On a CPU these are cores; on a GPU they are
      sub-slices, each with its own local memory. */
-  bool cpu = device->type & CL_DEVICE_TYPE_CPU;
+  bool cpu = device->cpu;
   p->numEUsPerSubslice = cpu ? device->units : 1;
   p->numSubslicesPerSlice = cpu ? 1 : device->units;
   p->numSlices = 1;

@@ -147,9 +147,7 @@ ze_result_t zocl_zesDeviceGetProperties(zes_device_handle_t handle,
                            p->vendorName};
   for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
     snprintf(unknown[i], ZES_STRING_PROPERTY_SIZE, "unknown");
-  device->driver->cl->clGetDeviceInfo(device->id, CL_DEVICE_VENDOR,
-                                      ZES_STRING_PROPERTY_SIZE - 1,
-                                      p->vendorName, NULL);
+  memcpy(p->vendorName, device->vendor, sizeof device->vendor);
   snprintf(p->modelName, ZES_STRING_PROPERTY_SIZE, "%.*s",
            ZES_STRING_PROPERTY_SIZE - 1, device->name);
   snprintf(p->driverVersion, ZES_STRING_PROPERTY_SIZE, "%s", LZE_VERSION);
@@ -221,7 +219,7 @@ static ze_result_t sensors_list(zes_device_handle_t handle,
   ZOCL_NEED_POINTER(count);
   NEED_SYSMAN();
   zocl_device *root = ((zocl_device *)handle)->root;
-  uint32_t all = root->type & CL_DEVICE_TYPE_CPU && there() ? most : 0;
+  uint32_t all = root->cpu && there() ? most : 0;
   if (zocl_is_query(count, all) || *count == 0) return ZE_RESULT_SUCCESS;
   ZOCL_NEED_POINTER(handles);
   for (uint32_t i = 0; i < *count; i++) {

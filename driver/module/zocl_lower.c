@@ -1,15 +1,15 @@
 /*
- * zocl_lower.c - replaces functions that OpenCL's library lacks.
+ * zocl_lower.c - replaces functions that the compiler's library lacks.
  * SPDX-License-Identifier: MIT
  *
  * SPIR-V is rewritten before it is built.  Half arithmetic becomes float
  * arithmetic, which is precise enough, if the device does not support halves.
  * Atomic operations on generic pointers, which some libraries lack, become
  * operations on global ones if all memory has one address space.  Atomic
- * operations on floating-point numbers, which OpenCL has only in extensions,
- * become loops around an integer exchange.  Fences call PoCL's library by the
- * name that it uses, and copies by a group become loops.  Values written to 3D
- * images and 2D arrays become unsigned if PoCL has only the function for
+ * operations on floating-point numbers, which only extensions have, become
+ * loops around an integer exchange.  Fences call the library by the name that
+ * it uses itself, and copies by a group become loops.  Values written to 3D
+ * images and 2D arrays become unsigned if the library has only the function for
  * unsigned numbers.
  */
 #include "module/zocl_build.h"
@@ -739,7 +739,7 @@ static bool group_lower(lowering *l, const spirv_instruction *in)
  * Images.
  */
 
-/* Up to 6.0, PoCL defines write_imagei for 3D images and 2D arrays under a name
+/* A library may define write_imagei for 3D images and 2D arrays under a name
    that is never called.  There, write_imageui does the same, since the image's
    own format determines a pixel.  Before SPIR-V 1.4 the instruction does not
    say which function is meant, and llvm-spirv chooses write_imagei.  An operand
@@ -844,9 +844,9 @@ bool zocl_lower(zocl_module *module, tool_text *log)
   lowering l = {
     .halves = !device->fp16,
     /* a CPU has only one address space */
-    .generics = device->type & CL_DEVICE_TYPE_CPU,
-    .groups = device->driver->pocl && !device->takes_il,
-    .images = device->driver->pocl > 0 && device->driver->pocl < 7};
+    .generics = device->cpu,
+    .groups = device->lacks_groups,
+    .images = device->lacks_signed};
   spirv_module *parsed = module->code != module->words
                              ? spirv_parse(module->code, module->code_size,
                                            NULL, 0)
