@@ -3,12 +3,7 @@
 
 local lze = require "lze"
 local A = lze.array
-
-local function said(f, ...)
-  local ok, err = pcall(f, ...)
-  assert.is_false(ok)
-  return (tostring(err):gsub("^%S*array_arguments_spec.lua:%d+: ", ""))
-end
+local said = require "spec.support.expect".said
 
 local function matrix(type)
   return A(type or "float", {{3, 1, 2}, {4, 5, 6}})

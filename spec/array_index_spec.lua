@@ -12,11 +12,7 @@ local kinds = {"char", "uchar", "short", "ushort", "int", "uint", "long",
 if lze.device().fp64 then kinds[#kinds + 1] = "double" end
 local integers = table.move(kinds, 1, 8, 1, {})
 
-local function said(f, ...)
-  local ok, err = pcall(f, ...)
-  assert.is_false(ok)
-  return (tostring(err):gsub("^%S*array_index_spec.lua:%d+: ", ""))
-end
+local said = require "spec.support.expect".said
 
 -- Returns small whole numbers that every type can represent.
 local function numbers(n, least)

@@ -6,11 +6,7 @@ local process = require "spec.support.process"
 local A = lze.array
 local inside = require "spec.support.inside"
 
-local function said(f, ...)
-  local ok, err = pcall(f, ...)
-  assert.is_false(ok)
-  return (tostring(err):gsub("^%S*array_linear_spec.lua:%d+: ", ""))
-end
+local said = require "spec.support.expect".said
 
 local all = {"char", "uchar", "short", "ushort", "int", "uint", "long", "ulong",
   "half", "bfloat16", "float"}

@@ -18,11 +18,7 @@ if fp64 then some[#some + 1] = "double" end
 local reals = {half = true, bfloat16 = true, float = true, double = true}
 local nan, inf = 0 / 0, math.huge
 
-local function said(f, ...)
-  local ok, err = pcall(f, ...)
-  assert.is_false(ok)
-  return (tostring(err):gsub("^%S*array_order_spec.lua:%d+: ", ""))
-end
+local said = require "spec.support.expect".said
 
 -- Returns numbers of a type, including duplicates and extreme values.
 local function numbers(kind, n)

@@ -4,11 +4,7 @@
 local lze = require "lze"
 local A, random = lze.array, lze.work.random
 
-local function said(f, ...)
-  local ok, err = pcall(f, ...)
-  assert.is_false(ok)
-  return (tostring(err):gsub("^%S*array_random_spec.lua:%d+: ", ""))
-end
+local said = require "spec.support.expect".said
 
 local fp64 = lze.device().fp64
 local reals = {"half", "bfloat16", "float", fp64 and "double" or nil}

@@ -7,11 +7,7 @@ local A = lze.array
 local inside = require "spec.support.inside"
 local process = require "spec.support.process"
 
-local function said(f, ...)
-  local ok, err = pcall(f, ...)
-  assert.is_false(ok)
-  return (tostring(err):gsub("^%S*array_reduce_spec.lua:%d+: ", ""))
-end
+local said = require "spec.support.expect".said
 
 local function same(expected, got, tolerance, what)
   if expected ~= expected then

@@ -4,12 +4,7 @@
 
 local lze = require "lze"
 local A = lze.array
-
-local function said(f, ...)
-  local ok, err = pcall(f, ...)
-  assert.is_false(ok)
-  return (tostring(err):gsub("^%S*array_signal_spec.lua:%d+: ", ""))
-end
+local said = require "spec.support.expect".said
 
 -- Returns numbers from -1 to 1, from a linear congruential generator.
 local state = 1

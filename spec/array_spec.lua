@@ -7,11 +7,7 @@ local A = lze.array
 local fp64 = lze.device().fp64
 local wide = fp64 and "double" or "float"
 
-local function said(f, ...)
-  local ok, err = pcall(f, ...)
-  assert.is_false(ok)
-  return (tostring(err):gsub("^%S*array_spec.lua:%d+: ", ""))
-end
+local said = require "spec.support.expect".said
 
 local function close(expected, got)
   assert.equal(#expected, #got)
@@ -1137,11 +1133,6 @@ describe("arrays in a script's own context", function()
 
   it("cannot be mixed with arrays of another context", function()
     local y = A.ones {2, 3}
-    local function said(f)
-      local ok, err = pcall(f)
-      assert.is_false(ok)
-      return (tostring(err):gsub("^%S*array_spec.lua:%d+: ", ""))
-    end
     for text, f in next, {
       ["a + b: a and b are in different contexts"] = function()
         return x + y
