@@ -43,7 +43,7 @@ local function kernel_for(name, int, text, ...)
 end
 
 local function check_rank(a, n, name, fname, rank)
-  core.check_numbers(a, n, name, fname)
+  core.check(a, n, name, fname)
   if #a.dims ~= rank then
     fail("%s: argument %d (%s): %d dimension%s expected, got shape %s", fname,
       n, name, rank, rank == 1 and "" or "s", shape_text(a.dims))
@@ -52,7 +52,7 @@ local function check_rank(a, n, name, fname, rank)
 end
 
 local function check_matrices(a, n, name, fname)
-  core.check_numbers(a, n, name, fname)
+  core.check(a, n, name, fname)
   if #a.dims < 2 then
     fail("%s: argument %d (%s): 2 dimensions or more expected, got shape %s",
       fname, n, name, shape_text(a.dims))
@@ -67,6 +67,10 @@ local function product_types(fname, a, b)
   core.needs_double(fname, kind, a)
   if not types[kind].real then return "long", "long" end
   return kind == "double" and kind or "float", kind
+end
+
+local function is_complex(a, b)
+  return core.scalars[a.kind] ~= nil or core.scalars[b.kind] ~= nil
 end
 
 -- --- mm ----------------------------------------------------------------------
@@ -318,6 +322,7 @@ define("mm", function(a, b)
   local batch = core.broadcast("mm: the dimensions before the last two",
     {unpack(a.dims, 1, #a.dims - 2)}, {unpack(b.dims, 1, #b.dims - 2)})
   core.together("mm", {"a", "b"}, a, b)
+  if is_complex(a, b) then return core.complex_product(a, b) end
   local sums, kind = product_types("mm", a, b)
   a, b = core.operand_in(a, sums), core.operand_in(b, sums)
   local shape = {unpack(batch)}
@@ -378,6 +383,9 @@ define("mv", function(a, x)
       shape_text(a.dims), shape_text(x.dims), depth, x.dims[1])
   end
   core.together("mv", {"a", "x"}, a, x)
+  if is_complex(a, x) then
+    return core.complex_product(a, x:reshape {depth, 1}):reshape {rows}
+  end
   local sums, kind = product_types("mv", a, x)
   a, x = core.operand_in(a, sums), core.operand_in(x, sums)
   local into = new(kind, {rows}, nil, a.home)

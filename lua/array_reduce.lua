@@ -740,8 +740,8 @@ end)
 local dot = like(sum, {name = "dot"})
 middle_types.dot = wide
 define("dot", function(a, b)
-  check(a, 1, "a", "dot")
-  check(b, 2, "b", "dot")
+  core.check(a, 1, "a", "dot")
+  core.check(b, 2, "b", "dot")
   for n, v in ipairs {a, b} do
     if #v.dims ~= 1 then
       fail("dot: argument %d (%s): 1 dimension expected, got shape %s", n,
@@ -753,6 +753,10 @@ define("dot", function(a, b)
       shape_text(b.dims))
   end
   core.together("dot", {"a", "b"}, a, b)
+  if core.scalars[a.kind] or core.scalars[b.kind] then
+    return core.complex_product(a:reshape {1, a.size}, b:reshape {b.size, 1})
+      :reshape {}
+  end
   local kind, why = core.promote(a.kind, b.kind)
   if not kind then fail("dot: %s", why) end
   core.needs_double("dot", kind, a)

@@ -538,21 +538,20 @@ end)
 local function comparable(v, other, i, name)
   if type(v) == "number" then
     local kind = math.type(v) == "integer" and "long" or
-      other.kind == "double" and "double" or "float"
+      core.reals[other.kind] == "double" and "double" or "float"
     v = core.filled(new(kind, {}, nil, other.home), core.fitting(
       "allclose: argument " .. i .. " (" .. name .. ")", kind, v))
   end
-  check_numbers(v, i, name, "allclose")
+  check(v, i, name, "allclose")
   local t = types[v.kind]
+  if not t then return v end
   return t.real and t.bits == 16 and v:to "float" or exact(v)
 end
 
 -- allclose(a, b [, options]) -> true if |a - b| <= atol + rtol |b| everywhere.
 define("allclose", function(a, b, o)
-  if type(b) ~= "number" then check_numbers(b, 2, "b", "allclose") end
-  if not is(b) or type(a) ~= "number" then
-    check_numbers(a, 1, "a", "allclose")
-  end
+  if type(b) ~= "number" then check(b, 2, "b", "allclose") end
+  if not is(b) or type(a) ~= "number" then check(a, 1, "a", "allclose") end
   o = options(o, {"rtol", "atol", "equal_nan"}, "allclose", 3)
   local limits = {rtol = 1e-5, atol = 1e-8}
   for name in next, limits do
@@ -572,7 +571,7 @@ define("allclose", function(a, b, o)
   core.broadcast("allclose", x.dims, y.dims)
   -- The difference of integers could wrap.
   local function real(v)
-    if types[v.kind].real then return v end
+    if core.has_fractions(v.kind) then return v end
     return v:to(v.device.fp64 and "double" or "float")
   end
   local u, v = real(x), real(y)

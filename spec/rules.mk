@@ -102,10 +102,10 @@ check-fast: ## run a part of the suite, in less than a minute
 # Without the slowest: they build hundreds of kernels and their code is all Lua,
 # or they start hundreds of processes.  MOST_SPECS=spec is all specs.
 MOST_SPECS ?= $(filter-out $(patsubst %,spec/%_spec.lua, \
-  array_complex array_complex_functions array_elementwise array_fourier \
-  array_index array_linalg array_linear array_order array_product \
-  array_property array_random array_reduce array_search array_signal \
-  array_statistics \
+  array_complex array_complex_functions array_complex_reduce \
+  array_elementwise array_fourier array_index array_linalg array_linear \
+  array_order array_product array_property array_random array_reduce \
+  array_search array_signal array_statistics \
   compiler/oracle environment examples fault hostile manual mpi), \
   $(wildcard spec/*_spec.lua spec/*/*_spec.lua))
 
