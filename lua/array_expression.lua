@@ -1837,7 +1837,8 @@ local function explain(a, lines)
   local op = a.op
   local function add(...) lines[#lines + 1] = format(...) end
   if not op then
-    add("%s: computed", name_of(a))
+    local by = rawget(a, "by")
+    add("%s: computed%s", name_of(a), by and " by " .. by or "")
     return
   end
   local w, entry = walk(flat_result(a, true), op, operands(a))

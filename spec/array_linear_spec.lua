@@ -216,6 +216,78 @@ describe("mm", function()
   end)
 end)
 
+describe("mm of large matrices", function()
+  -- Whole numbers, whose sums are exact in any order.
+  local function whole(shape, kind)
+    return A.randint(shape, -9, 9, {type = "int"}):to(kind)
+  end
+
+  -- Multiplies in two parts, each of which is too small for a library.
+  local function halves(a, b)
+    local half = b.shape[#b.shape - 1] // 2
+    local columns, rows = {{1, half}}, {{1, half}, {}}
+    local more, further = {{half + 1, -1}}, {{half + 1, -1}, {}}
+    while #columns < #a.shape do
+      table.insert(columns, 1, {})
+      table.insert(more, 1, {})
+    end
+    while #rows < #b.shape do
+      table.insert(rows, 1, {})
+      table.insert(further, 1, {})
+    end
+    return a[columns]:mm(b[rows]) + a[more]:mm(b[further])
+  end
+
+  local function check(a, b)
+    assert.equal(0, (a:mm(b) - halves(a, b)):abs():max():item())
+  end
+
+  it("agrees with mm of small ones for views and batches", function()
+    A.seed(9)
+    for _, kind in ipairs {"float", widest} do
+      local big = whole({330, 340}, kind)
+      local a, b = big[{{1, 130}, {3, 152}}], big[{{1, 150}, {5, 140}}]
+      check(a, b)
+      check(b:t(), a:t())
+      check(big[{{150, 1, -1}, {1, 140}}]:t(), b)
+      check(big[{{1, 300, 2}, {1, 140}}], big[{{1, 140}, {2, 302, 2}}])
+      check(whole({3, 90, 100}, kind), whole({100, 90}, kind))
+      check(whole({100, 90}, kind), whole({3, 90, 100}, kind))
+      check(whole({2, 1, 90, 80}, kind), whole({3, 80, 90}, kind))
+      check(whole({2, 80, 130}, kind):matrix_transpose(),
+        whole({2, 80, 130}, kind))
+      check(whole({1, 2000}, kind), whole({2000, 1100}, kind))
+      check(whole({2000, 1100}, kind), whole({1100, 1}, kind))
+    end
+  end)
+
+  it("waits for the operands and for later changes of them", function()
+    local a = whole({160, 160}, "float")
+    local b = (a * 2):mm(a + 1)
+    a:fill(0)
+    assert.equal(0, a:mm(a):sum():item())
+    assert.is_true(b:abs():sum():item() > 0)
+  end)
+
+  it("says what computed it", function()
+    local info = lze.info()
+    local tuned = lze.device().software and
+      (info:match "\nLAPACK: (OpenBLAS), " or info:match "\nLAPACK: (MKL), " or
+       info:match "\nLAPACK: (BLIS), ")
+    local a = A.ones {128, 128}
+    assert.equal("float {128, 128}: computed" ..
+      (tuned and " by sgemm of " .. tuned or ""), a:mm(a):explain())
+    assert.equal("float {127, 127}: computed",
+      A.ones {127, 127}:mm(A.ones {127, 127}):explain())
+    assert.equal("long {128, 128}: computed",
+      a:to "int":mm(a:to "int"):explain())
+    assert.equal("float {128, 128}: computed\n", process.output([[
+      local A = require "lze".array
+      local a = A.ones {128, 128}
+      print(a:mm(a):explain())]], {env = {LZE_LIBRARIES = "off"}}))
+  end)
+end)
+
 describe("mv", function()
   it("multiplies a matrix and a vector of every type", function()
     for _, kind in ipairs(all) do
