@@ -369,15 +369,15 @@ define("cholesky", function(a, o)
   o = core.options(o, {"upper"}, "cholesky", 2)
   local upper = flag(o, "upper", false, "cholesky", 2)
   local kind, batch, n = real_type(a.kind), batch_of(a), a.dims[#a.dims]
-  local x = bring(a, kind, batch, upper)
+  local x = bring(a, kind, batch, upper):tril()
   if x.size > 0 then
+    check_finite("cholesky", 1, "a", x, batch)
     local z, pivot = call("cholesky", "potrf", kind, batch,
       {"U", n, x.flat, n, "info"})
     if z then
       fail("cholesky: argument 1 (a): %s is not positive definite: pivot %d is "
         .. "not positive", name_of(batch, z), pivot)
     end
-    x = x:tril()
   end
   return upper and swapped(x) or x
 end)
