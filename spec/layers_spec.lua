@@ -104,12 +104,12 @@ describe("scripts/check-layers", function()
   end)
 
   it("asks for shorter lists of the files that name OpenCL", function()
-    local good, output = check({["driver/run/zocl_stream"] = ""}, nil, "",
-      "echo '/* cl_event */' >>driver/run/zocl_stream.c")
+    local good, output = check({["driver/ext/zocl_image"] = ""}, nil, "",
+      "echo '/* cl_event */' >>driver/ext/zocl_image.c")
     assert.is_true(good, output)
-    good, output = check({["driver/run/zocl_stream"] = ""}, nil, "")
+    good, output = check({["driver/ext/zocl_image"] = ""}, nil, "")
     assert.is_false(good)
-    assert.matches("driver/run/zocl_stream.c no longer names OpenCL", output, 1,
+    assert.matches("driver/ext/zocl_image.c no longer names OpenCL", output, 1,
       true)
   end)
 
