@@ -417,6 +417,7 @@ end
 local function define(name, f) A[name], methods[name] = f, f end
 
 local core = {A = A, C = C, beside = beside, check = check, define = define,
+  devices = lze.devices,
   check_array = check_array, fail = fail, is = is, is_narrow = is_narrow,
   outer_meta = outer_meta, meta = meta, new = new, new_on = new_on,
   shape_text = shape_text, groups = {},

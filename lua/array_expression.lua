@@ -41,6 +41,7 @@ local FRESH <const> = 3          -- fused kernels before its own one
 local MOST_LAUNCHES <const> = 8  -- remembered per tree
 local DOUBTFUL <const> = 4096    -- elements per KiB of Lua memory
 local MOST <const> = (1 << 32) - 1 -- elements in a launch
+local MOST_ROWS <const> = 65535  -- groups in CUDA's second dimension
 local TILED <const> = 1 << 14    -- elements whose transposition needs tiles
 local TILE <const> = {64, 16}    -- columns and rows
 
@@ -716,6 +717,15 @@ function visit(w, at, v, above)
   return step(at, key)
 end
 
+-- Returns true if each device is a CPU, which has no limit of groups.
+local function are_software()
+  for _, d in ipairs(core.devices()) do
+    if not d.software then return false end
+  end
+  return true
+end
+local all_software
+
 -- Returns the stride of an operand in dimension d of the result.
 local function stride_in(w, v, d)
   local dims = v.dims
@@ -748,7 +758,7 @@ end
 
 -- Merges the dimensions of a walk in which all operands advance alike.
 local function merge_dimensions(w)
-  local dims, sizes, places, rank = w.dims, w.sizes, w.places, 0
+  local dims, sizes, places, rank, rows = w.dims, w.sizes, w.places, 0, 1
   for d = #dims, 1, -1 do
     local size = dims[d]
     if rank > 0 and is_one_group(w, d, places[rank], sizes[rank]) then
@@ -759,7 +769,8 @@ local function merge_dimensions(w)
     end
   end
   if rank == 0 then rank, sizes[1], places[1] = 1, 1, #dims end
-  w.rank = rank
+  for d = 2, rank do rows = rows * sizes[d] end
+  w.rank, w.linear = rank, w.linear or rows > MOST_ROWS and not all_software
 end
 
 -- Returns the stride of operand k of a walk, 0 for the result, in its kernel's
@@ -783,6 +794,7 @@ end
 -- `linear` or `root`, the kernel has a range of one dimension.
 local function walk(into, op, x, y, z, real, root, linear)
   local kind = into.kind
+  if all_software == nil then all_software = are_software() end
   local w = take_walk()
   local at
   linear = linear or root ~= nil

@@ -70,6 +70,13 @@ describe("operations on rows and columns", function()
     end, a:reshape {1, 4, 1, 3, 5} + c)
   end)
 
+  it("have more rows than a group has items", function()
+    local tall = counted(70000, 3)
+    holds({70000, 3}, function(i, j) return 3 * i - 3 + 2 * j end,
+      tall + counted(3))
+    holds({3, 70000}, function(i, j) return 3 * j - 3 + i end, tall:t():clone())
+  end)
+
   it("read steps, also backwards, and transposed tiles", function()
     local a = counted(200, 301)
     holds({301, 200}, function(i, j) return (j - 1) * 301 + i end,
