@@ -735,6 +735,7 @@ describe("stderr", function()
       rays = '"OUT", "4", "3"', conjugate_gradient = '"3"',
       ["arrays/blur"] = '"32", "OUT"', ["arrays/digits"] = '"12"',
       ["arrays/kmeans"] = '"3", "3"', ["arrays/conjugate_gradient"] = '"24"',
+      ["arrays/least_squares"] = '"10"', ["arrays/kalman"] = '"1"',
       reduction = '"2"', saxpy = '"7"', scan = '"2"', vector_add = '"2"',
     }
     local of = { IN = file_of "P5 9 1 255 123456789", OUT = path_of "some.png" }
@@ -952,6 +953,22 @@ describe("examples/arrays:", function()
     assert.matches("^576 equations, on ", out)
     assert.matches("\n  hottest, at 13, 9, by ", out)
     assert.matches("^usage: ", refusal("arrays/conjugate_gradient.lua", "2"))
+  end)
+
+  it("least_squares.lua finds how a ball was thrown", function()
+    for _, count in ipairs {10, 1000} do
+      local out = run("arrays/least_squares.lua", tostring(count))
+      assert.matches("^" .. count .. " points, on ", out)
+      assert.matches("\n  speed: 1[12]%.%d+ %+%- 0%.%d+, in truth 12%.0000\n",
+        out)
+    end
+    assert.matches("^usage: ", refusal("arrays/least_squares.lua", "9"))
+  end)
+
+  it("kalman.lua is nearer to the truth than the measurements", function()
+    local out = run("arrays/kalman.lua", "100")
+    assert.is_true(tonumber(out:match "filtered ones by ([%d.]+)") < 0.3, out)
+    assert.matches("^usage: ", refusal("arrays/kalman.lua", "0"))
   end)
 
   it("digits.lua learns", function()

@@ -102,8 +102,7 @@ describe("lze.help", function()
       for word, answer in pairs {tensor = "an array: chapter 2",
         ndarray = "an array: chapter 2", cuda = "lze does not call CUDA%.",
         NVIDIA = "lze does not call CUDA%.", csv = "`p:save` writes",
-        inverse = "`lze.array` does not have it",
-        solve = "`lze.array` does not have it"}
+        inverse = "linear algebra", lapack = "`a:inv%(%)`"}
       do
         local text, known = require "lze.prompt".help(word)
         assert.is_true(known, word)
