@@ -6,7 +6,7 @@
 -- copy of the operand.  LAPACK stores matrices column by column, so it reads
 -- the rows of a copy as columns: it has the transposed matrix.  The copy is
 -- transposed only if the routine requires it:
---   solve, inv, det  LU of a'; solutions with "T" are those of a
+--   solve, inv, det  LU of a'; with "T" it solves for a
 --   cholesky, eigh   a' = a; the other triangle
 --   qr               LQ of a' = l q gives a = q' l'
 --   svd              a' = u s v' gives a = v s u'
@@ -324,7 +324,7 @@ local function exchanged(pivots, rows)
   return places
 end
 
--- Returns a matrix of exchanges: 1 where column i of a row has its number.
+-- Returns a matrix of exchanges: 1 if a row has the number of the column.
 local function exchanges(kind, batch, rows, pivots, home)
   if pivots.size == 0 then return identity(kind, batch, rows, home) end
   local places = core.from_tables("long", exchanged(pivots, rows), "lu", home)

@@ -198,8 +198,8 @@ local function labels_of(term, rank)
   return own, count or true, first
 end
 
--- Returns the labels of the result if the text does not list them: those of
--- "...", then the letters that occur once.
+-- Returns the labels of the result if the text does not list them: the
+-- dimensions of "...", then the letters that occur once.
 local function usual(terms, most)
   local counts, list = {}, {}
   for _, t in ipairs(terms) do
