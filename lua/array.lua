@@ -909,9 +909,10 @@ end)
 -- --- construction ------------------------------------------------------------
 
 -- Returns the type and the device that options, which are argument n, name;
--- `check_type` is type_of or, by default, any_type_of.
-local function option_type(t, fname, n, otherwise, check_type)
-  local o = options(t, {"type", "device"}, fname, n)
+-- `check_type` is type_of or, by default, any_type_of.  The call also has the
+-- option `other`, if given.
+local function option_type(t, fname, n, otherwise, check_type, other)
+  local o = options(t, {"type", "device", other}, fname, n)
   local kind = otherwise
   if o.type ~= nil then
     kind = (check_type or any_type_of)(o.type, fname,
@@ -1070,30 +1071,43 @@ function A.arange(first, last, step, o)
   return range(a, first, step)
 end
 
--- A.linspace(first, last, n [, options]): n numbers, including both ends.
+-- A.linspace(first, last, n [, options]): n numbers, including both ends; only
+-- the first one if the option endpoint is false.
 function A.linspace(first, last, n, o)
   check_finite(first, "linspace", 1, "first")
   check_finite(last, "linspace", 2, "last")
-  local kind, device = option_type(o, "linspace", 4, "float", type_of)
+  local kind, device = option_type(o, "linspace", 4, "float", type_of,
+    "endpoint")
+  local ends = not o or o.endpoint == nil or o.endpoint
+  if type(ends) ~= "boolean" then
+    fail("linspace: argument 4 (options): endpoint: boolean expected, got %s",
+      C.describe(ends))
+  end
   n = check_size(n, "linspace", 3, "n")
   check_shape({n}, "linspace")
   first = fitting("linspace: argument 1 (first)", kind, first)
   last = fitting("linspace: argument 2 (last)", kind, last)
-  return spaced(new_on(device, kind, {n}), first, last)
+  if ends then return spaced(new_on(device, kind, {n}), first, last) end
+  local all = spaced(new_on(device, kind, {n + 1}), first, last)
+  return array_over(all.base, 0, {n}, {1}, nil, true)
 end
 
--- A.eye(n [, m] [, options]): 1 on the diagonal, else 0.
+-- A.eye(n [, m] [, options]): 1 on the diagonal or the k-th above it, else 0.
 function A.eye(n, m, o)
   local place = 3 -- of the options
   if type(m) == "table" then m, o, place = nil, m, 2 end
   n = check_size(n, "eye", 1, "n")
   m = m == nil and n or check_size(m, "eye", 2, "m")
-  local kind, device = option_type(o, "eye", place, "float")
+  local kind, device = option_type(o, "eye", place, "float", nil, "k")
+  local k = o and o.k
+  k = k == nil and 0 or check_integer(k, "eye",
+    format("argument %d (options): k", place), "an integer", -MOST_ELEMENTS,
+    MOST_ELEMENTS)
   local a = filled(new_on(device, kind, check_shape({n, m}, "eye")), 0)
-  local least = math.min(a.dims[1], a.dims[2])
-  if least > 0 then
-    local diagonal = array_over(a.base, 0, {least}, {a.dims[2] + 1})
-    compute("copy", diagonal, 1)
+  local row, column = max(-k, 0), max(k, 0)
+  local count = math.min(n - row, m - column)
+  if count > 0 then
+    compute("copy", array_over(a.base, row * m + column, {count}, {m + 1}), 1)
   end
   return a
 end
@@ -2025,6 +2039,7 @@ C.part("array_complex", core)
 C.part("array_factor", core)
 C.part("array_product", core)
 C.part("array_linalg", core)
+C.part("array_names", core)
 
 -- Functions that take sizes in one table, and the beginning of their calls.
 local sized = {zeros = "A.", ones = "A.", rand = "A.", randn = "A.",
@@ -2064,6 +2079,25 @@ for name, f in next, A do
   exported[name] = public(name, f)
   if methods[name] then public_methods[name] = exported[name] end
 end
+-- Returns what f, called under another name, returned to C.pcall; errors have
+-- the name of the call.
+local function renamed(name, alias, ok, ...)
+  if ok then return ... end
+  local e, start = ..., C.where() .. name .. ":"
+  if type(e) == "string" and e:sub(1, #start) == start then
+    fail("%s", alias .. e:sub(#start))
+  end
+  C.raise(e)
+end
+
+for alias, name in next, core.aliases do
+  local f, n = A[name], C.parameters(A[name])
+  exported[alias] = X.public(function(...)
+    return renamed(name, alias, C.pcall(f, ...))
+  end, n or -1, function(...) no_more(alias, n, select(n + 1, ...)) end)
+  if methods[name] then public_methods[alias] = exported[alias] end
+end
+
 -- Tables of functions of one subject; one that has the name of a function can
 -- be called like it.
 for name, list in next, core.tables do

@@ -86,6 +86,9 @@ static const unsigned char array_signal_text[] = {
 static const unsigned char array_fourier_text[] = {
 #include "lua/array_fourier.h"
 };
+static const unsigned char array_names_text[] = {
+#include "lua/array_names.h"
+};
 static const unsigned char array_search_text[] = {
 #include "lua/array_search.h"
 };
@@ -127,6 +130,7 @@ static const lze_Script parts[] = {
     {"lze array_signal.lua", array_signal_text, sizeof array_signal_text, NULL},
     {"lze array_fourier.lua", array_fourier_text, sizeof array_fourier_text,
      NULL},
+    {"lze array_names.lua", array_names_text, sizeof array_names_text, NULL},
     {"lze array_search.lua", array_search_text, sizeof array_search_text, NULL},
     {"lze array_shape.lua", array_shape_text, sizeof array_shape_text, NULL},
     {"lze array_statistics.lua", array_statistics_text,
