@@ -1663,6 +1663,21 @@ local function element(a, place, fname)
   return base[place]
 end
 
+-- By serial number of each storage that is a file: true if it can be written.
+local files = {}
+
+local function is_file(a, writable)
+  files[C.storage(a.base)] = writable
+end
+
+-- Refuses to write an array over a file that is open for reading only.
+local function check_writable(a, fname)
+  if next(files) and files[C.storage(a.base)] == false then
+    fail("%s: the array is open for reading only; A.open(path, {write = true}) "
+      .. "opens a file for writing, a:clone() is a copy", fname)
+  end
+end
+
 local function store(base, place, v)
   local _, remote = C.storage(base)
   if remote then base:write({v}, place)
@@ -1670,6 +1685,7 @@ local function store(base, place, v)
 end
 
 local function put(a, place, v)
+  check_writable(a, "a[i] = v")
   if type(v) == "table" and is(v) then
     if v.size ~= 1 then
       fail("a[i] = v: one element expected, got shape %s", shape_text(v.dims))
@@ -1804,6 +1820,7 @@ local ends <const> = {"the array", "what is put into it"}
 local function set(a, v, fname, what)
   what = what or fname
   evaluate(a)
+  check_writable(a, fname)
   local whole_pair = not types[a.kind] and is_pair(v) and
     (fname == "fill" or #a.dims == 0)
   if type(v) == "table" and not is(v) and not whole_pair then
@@ -1940,6 +1957,10 @@ local function close(a)
   evaluate(a)
   local storage = C.storage(a.base)
   if not storage then return end
+  if files[storage] ~= nil then -- Its buffer is a view of the file.
+    X.flush_readers(storage)
+    lze.wait()
+  end
   if a.owner then return a.base:close() end
   X.flush_readers(storage)
   local gone = a.base:view(1, 0)
@@ -2008,7 +2029,8 @@ for key, v in next, {methods = methods, ready = ready,
   has_fractions = has_fractions, label = label,
   check_integer = check_integer, whole = whole, made = made,
   count_of = count_of, tables = {},
-  script_kernel = script_kernel, no_more = no_more} do
+  script_kernel = script_kernel, placed = placed, is_file = is_file,
+  no_more = no_more} do
   core[key] = v
 end
 

@@ -198,9 +198,10 @@ local function count(shape)
   return n
 end
 
--- Reads an array from an open file that has `size` bytes, or nil if that is not
--- known; errors begin with the path.
-local function read(path, file, size)
+-- Reads the header of an open file that has `size` bytes, or nil if that is not
+-- known.  Returns what `understand` returns, the number of elements, and the
+-- position of the first one; errors begin with the path.
+local function read_header(path, file, size)
   local head = C.read(file, 8)
   if head:sub(1, 6) ~= "\x93NUMPY" then
     damaged(path, "not a .npy file, which begins with \\x93NUMPY")
@@ -229,19 +230,35 @@ local function read(path, file, size)
   if there and there < n * bytes then
     damaged(path, "%d bytes of elements, but %d are there", n * bytes, there)
   end
-  local stored = shape
-  if fortran then
-    stored = {}
-    for d = 1, #shape do stored[d] = shape[#shape + 1 - d] end
-  end
-  local a = core.new_on(nil, element[1], stored, element.mask)
+  return element, shape, fortran, n, 8 + width + length
+end
+
+-- Returns a shape, or that of its dimensions in reverse order.
+local function stored_shape(shape, fortran)
+  if not fortran then return shape end
+  local stored = {}
+  for d = 1, #shape do stored[d] = shape[#shape + 1 - d] end
+  return stored
+end
+
+-- Returns an array or, if columns come first in its elements, a view of it with
+-- the dimensions in reverse order.
+local function in_order(a, fortran)
+  if not fortran or #a.dims < 2 then return a end
+  local order = {}
+  for d = 1, #a.dims do order[d] = #a.dims + 1 - d end
+  return a:permute(order)
+end
+
+-- Reads an array from an open file; the arguments are those of read_header.
+local function read(path, file, size)
+  local element, shape, fortran = read_header(path, file, size)
+  local a = core.new_on(nil, element[1], stored_shape(shape, fortran),
+    element.mask)
   local lacks = C.load(file, a.flat, element.swap and element[2] or 1,
     element.mask or false)
   if lacks > 0 then damaged(path, "%d bytes of elements are missing", lacks) end
-  if not fortran or #shape < 2 then return a end
-  local order = {}
-  for d = 1, #shape do order[d] = #shape + 1 - d end
-  return a:permute(order)
+  return in_order(a, fortran)
 end
 
 local function load(path)
@@ -372,3 +389,34 @@ core.define("save", function(a, path, o)
   core.check(a, 1, "a", "save")
   format_of(path, 2, "save", "save").save(a, path, o)
 end)
+
+-- Returns the array in a file whose elements are read when they are used.
+local function open(path, write, device)
+  local file <close>, size = C.open(path)
+  if not size then failure(path, "UNSUPPORTED_FILE", "a pipe") end
+  local element, shape, fortran, n, position = read_header(path, file, size)
+  if element.swap or position % C.size(element[1]) ~= 0 then
+    failure(path, "UNSUPPORTED_FILE", "%s; A.load reads it", element.swap and
+      "elements in another machine's byte order" or "elements at odd addresses")
+  end
+  shape = stored_shape(core.check_shape(shape, "open"), fortran)
+  local base = n > 0 and
+    C.map(file, position, element[1], n, write, device)
+  if not base then return nil end
+  local a = core.array_over(core.placed(base), 0, shape,
+    core.packed_strides(shape), nil, true)
+  core.is_file(a, write)
+  return in_order(a, fortran)
+end
+
+-- A.open(path [, options]) -> the array in a .npy file, without reading it now.
+function A.open(path, o)
+  check_path(path, 1, "open")
+  o = core.options(o, {"write", "device"}, "open", 2)
+  if o.write ~= nil and type(o.write) ~= "boolean" then
+    fail("open: argument 2 (options): write: boolean expected, got %s",
+      core.C.describe(o.write))
+  end
+  local _, device = core.option_type({device = o.device}, "open", 2)
+  return core.made(open, path, o.write or false, device) or A.load(path)
+end

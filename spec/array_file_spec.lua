@@ -477,6 +477,138 @@ print('same')
   end)
 end)
 
+describe("A.open", function()
+  it("gives the array in a file", function()
+    with(nil, function(path)
+      for kind, values in pairs {char = {-1, 2, 3, 4, 5, 6},
+        ulong = {1, 2, 3, 4, 5, 6}, half = {0.5, 2, 3, 4, 5, 6},
+        double = {0.1, 2, 3, 4, 5, 6}} do
+        A(kind, values, {2, 3}):save(path)
+        local a = A.open(path)
+        assert.equal(kind, a.type)
+        assert.same({2, 3}, a.shape)
+        assert.same(values, a:read())
+        assert.same(A(kind, values, {2, 3}):t():read(), a:t():read())
+        assert.equal(A(kind, values):sum():item(), a:sum():item())
+        assert.same({4, 5, 6}, a[2]:read())
+        a:close()
+        assert.matches("the array is closed", expect.misuse(function()
+          a:read()
+        end))
+      end
+      A("int", {1, 2, 3}):gt(1):save(path)
+      assert.equal("array: uchar {3} [0 1 1]", tostring(A.open(path)))
+    end)
+    with(npy(header("<i2", "(2, 3)", true), ("<i2i2i2i2i2i2"):pack(1, 4, 2, 5,
+      3, 6)), function(path)
+      assert.same({{1, 2, 3}, {4, 5, 6}}, A.open(path):table())
+    end)
+    with(npy(header("<i2", "(0, 3)"), ""), function(path)
+      assert.same({0, 3}, A.open(path).shape)
+    end)
+  end)
+
+  it("sums a file that is larger than memory", function()
+    local n = 1 << 30
+    with(npy(header("<i8", "(1024, " .. n .. ")"), ""), function(path)
+      local file <close> = assert(io.open(path, "r+b"))
+      local start = file:seek "end"
+      if not os.execute(("truncate -s %d '%s' 2>/dev/null"):format(
+        start + 8192 * n, path)) then
+        pending "no sparse files of 8 TiB"
+      end
+      file:seek("set", start + 8192 * n - 8)
+      file:write(("<i8"):pack(7))
+      file:close()
+      local a = A.open(path)
+      if lze.stats().bytes > 1 << 40 then pending "the device has a copy" end
+      assert.equal(1024 * n, a.size)
+      assert.equal(7, a[{-1, {-1000, -1}}]:sum():item())
+      assert.equal(0, a[{512, n}])
+    end)
+  end)
+
+  it("writes to the file only with write = true", function()
+    with(nil, function(path)
+      A("int", {{1, 2, 3}, {4, 5, 6}}):save(path)
+      local before = bytes_of(path)
+      local a = A.open(path)
+      local text = "the array is open for reading only; A.open(path, " ..
+        "{write = true}) opens a file for writing, a:clone() is a copy"
+      for name, f in pairs {
+        ["a[i] = v"] = function() a[1] = 0 end,
+        ["a[{...}] = v"] = function() a[{{}, 1}] = 0 end,
+        ["a[m] = v"] = function() a[a:gt(1)] = 0 end,
+        set = function() a:set(a + 1) end,
+        fill = function() a:t()[1]:fill(0) end,
+        copy = function() a:copy(A.zeros({2, 3}, {type = "int"})) end,
+      } do
+        assert.equal(name .. ": " .. text, expect.misuse(f))
+      end
+      assert.equal("a[i] = v: " .. text, expect.misuse(function()
+        a[1][2] = 7
+      end))
+      a.buffer:fill(0)
+      assert.same({0, 0, 0, 0, 0, 0}, a:read())
+      assert.equal(before, bytes_of(path))
+      assert.same({2, 3, 4, 5, 6, 7}, (A.open(path) + 1):read())
+      local b = A.open(path, {write = true})
+      b[{1, 2}] = 20
+      b[2]:set(b[2] * 10)
+      b:close()
+      assert.same({1, 20, 3, 40, 50, 60}, A.load(path):read())
+    end)
+  end)
+
+  it("frees the mapping", function()
+    with(nil, function(path)
+      A("int", {1, 2, 3}):save(path)
+      local function mapped()
+        local n = 0
+        for line in io.lines "/proc/self/maps" do
+          if line:find(path, 1, true) then n = n + 1 end
+        end
+        return n
+      end
+      local a = A.open(path)
+      local b = a * 2
+      assert.is_true(mapped() <= 1)
+      a:close()
+      assert.same({2, 4, 6}, b:read())
+      assert.equal(0, mapped())
+      for _ = 1, 20 do A.open(path) end
+      collectgarbage()
+      collectgarbage()
+      assert.equal(0, mapped())
+    end)
+  end)
+
+  it("refuses what it cannot map", function()
+    local function says(text, bytes)
+      with(bytes, function(path)
+        local err = expect.failure(function() A.open(path) end)
+        assert.equal(path .. ": " .. text, err.message)
+      end)
+    end
+    says("elements in another machine's byte order; A.load reads it",
+      npy(header(">i4", "(1,)"), "1234"))
+    local text = header("<i4", "(1,)") .. "\n"
+    if #text % 4 == 2 then text = " " .. text end
+    says("elements at odd addresses; A.load reads it", "\x93NUMPY\1\0" ..
+      ("<I2"):pack(#text) .. text .. "1234")
+    says("12 bytes of elements, but 11 are there",
+      npy(header("<i4", "(3,)"), "12345678901"))
+    says("not a .npy file, which begins with \\x93NUMPY", "text")
+    assert.equal("open: argument 1 (path): string expected, got nil",
+      expect.misuse(function() A.open() end))
+    assert.equal("open: argument 2 (options): write: boolean expected, got " ..
+      "integer 1", expect.misuse(function() A.open("x", {write = 1}) end))
+    assert.equal("open: argument 2 (options): unknown option mode; there " ..
+      "are write, device",
+      expect.misuse(function() A.open("x", {mode = 1}) end))
+  end)
+end)
+
 -- Pictures ------------------------------------------------------------------
 
 describe("a:save of a picture", function()

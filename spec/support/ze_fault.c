@@ -206,6 +206,10 @@
      ze_ipc_memory_flags_t f, void **h), (c, d, i, f, h), MAPPING, c, 0)      \
   X(UNMAKE, Mem, mem, CloseIpcHandle, zeMemCloseIpcHandle,                    \
     (ze_context_handle_t c, const void *h), (c, h), MAPPING)                  \
+  X(PLAIN, Device, device, GetMemoryAccessProperties,                         \
+    zeDeviceGetMemoryAccessProperties,                                        \
+    (ze_device_handle_t d, ze_device_memory_access_properties_t *p),          \
+    (d, p), 0)                                                                \
   X(PLAIN, Device, device, GetImageProperties, zeDeviceGetImageProperties,    \
     (ze_device_handle_t d, ze_device_image_properties_t *p), (d, p), 0)       \
   X(PLAIN, Image, image, GetProperties, zeImageGetProperties,                 \

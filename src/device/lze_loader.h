@@ -24,7 +24,7 @@
   X(zeDeviceGetComputeProperties) X(zeDeviceGetModuleProperties)             \
   X(zeDeviceGetMemoryProperties) X(zeDeviceGetCommandQueueGroupProperties)   \
   X(zeDeviceGetGlobalTimestamps) X(zeDeviceCanAccessPeer)                    \
-  X(zeDeviceGetStatus)                                                       \
+  X(zeDeviceGetStatus) X(zeDeviceGetMemoryAccessProperties)                  \
   X(zeContextCreate) X(zeContextCreateEx) X(zeContextDestroy)                \
   X(zeCommandListCreateImmediate) X(zeCommandListCreate)                     \
   X(zeCommandListDestroy) X(zeCommandListClose) X(zeCommandListReset)        \

@@ -4,6 +4,8 @@
  */
 #include "memory/lze_file.h"
 #include "base/lze_error.h"
+#include "device/lze_device.h"
+#include "device/lze_loader.h"
 #include "memory/lze_buffer.h"
 #include "memory/lze_zlib.h"
 
@@ -13,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -554,6 +557,85 @@ static int file_patch(lua_State *L) {
   return 0;
 }
 
+/* --- files in memory ------------------------------------------------------ */
+
+typedef struct Mapping {
+  char *base;
+  size_t bytes;
+} Mapping;
+
+/* Has the signature that lze_push_borrowed needs. */
+static void mapping_release(void *userdata, void *pointer) {
+  Mapping *m = userdata;
+  (void)pointer;
+  munmap(m->base, m->bytes);
+  free(m);
+}
+
+/* Returns true if kernels on the device can use memory of the system. */
+static bool reaches_system(const lze_DeviceInfo *device) {
+  ze_device_memory_access_properties_t can = {
+      .stype = ZE_STRUCTURE_TYPE_DEVICE_MEMORY_ACCESS_PROPERTIES};
+  return ZE(zeDeviceGetMemoryAccessProperties, device->handle, &can) ==
+             ZE_RESULT_SUCCESS &&
+         (can.sharedSystemAllocCapabilities & ZE_MEMORY_ACCESS_CAP_FLAG_RW);
+}
+
+/* (mapping, position, type, count, device) -> buffer */
+static int mapping_push(lua_State *L) {
+  Mapping *m = lua_touserdata(L, 1);
+  const lze_DeviceInfo *device = lua_touserdata(L, 5);
+  lze_Context *context = lze_push_device_context(L, device);
+  const lze_Borrowed memory = {LZE_SHARED, m->base, m->bytes, lze_now_ns()};
+  lze_push_borrowed(L, context, device, &memory,
+                    m->base + luaL_checkinteger(L, 2), lze_check_type(L, 3),
+                    luaL_checkinteger(L, 4), mapping_release, m);
+  return 1;
+}
+
+/* Maps the file; returns NULL, with an errno, if that fails. */
+static Mapping *file_map_all(const File *f, size_t bytes, bool write) {
+  Mapping *m = malloc(sizeof *m);
+  if (m == NULL) return NULL;
+  m->bytes = bytes;
+  m->base = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                 (write ? MAP_SHARED : MAP_PRIVATE) | MAP_NORESERVE,
+                 f->descriptor, 0);
+  if (m->base != MAP_FAILED) return m;
+  free(m);
+  return NULL;
+}
+
+static int file_map(lua_State *L) {
+  lua_settop(L, 6);
+  File *f = file_check(L);
+  const lua_Integer position = luaL_checkinteger(L, 2);
+  const lze_Type *type = lze_check_type(L, 3);
+  const lua_Integer count = luaL_checkinteger(L, 4);
+  const bool write = lua_toboolean(L, 5);
+  const lze_DeviceInfo *device = lua_isnil(L, 6)
+      ? lze_push_default_device(L) : lze_device_at(L, 6, "device");
+  struct stat st;
+  if (!reaches_system(device)) return 0;
+  if (write) {
+    file_close(f);
+    f->descriptor = open(f->path, O_RDWR | O_CLOEXEC);
+  }
+  if (f->descriptor < 0 || fstat(f->descriptor, &st) != 0)
+    return file_fail(L, "open", f->path, errno);
+  if (position + count * (lua_Integer)type->bytes > st.st_size)
+    return luaL_error(L, "%s has become shorter", f->path);
+  Mapping *m = file_map_all(f, (size_t)st.st_size, write);
+  if (m == NULL) return file_fail(L, "mmap", f->path, errno);
+  lua_pushcfunction(L, mapping_push);
+  lua_pushlightuserdata(L, m);
+  for (int i = 2; i <= 4; i++) lua_pushvalue(L, i);
+  lua_pushlightuserdata(L, (void *)device);
+  if (lua_pcall(L, 5, 1, 0) == LUA_OK) return 1;
+  mapping_release(m, NULL);
+  return lua_error(L);
+}
+
 /* --- for lua/array_file.lua ---------------------------------------------- */
 
 static int file_size(lua_State *L) {
@@ -581,6 +663,7 @@ static const lze_Method functions[] = {
     {"begin", file_begin, LZE_UNGUARDED},
     {"finish", file_finish, LZE_UNGUARDED},
     {"patch", file_patch, LZE_UNGUARDED},
+    {"map", file_map, LZE_UNGUARDED},
     {"size", file_size, LZE_UNGUARDED},
     {"fail", file_raise, LZE_UNGUARDED},
     {NULL, NULL, LZE_UNGUARDED}};

@@ -31,6 +31,10 @@
        write a member
      finish(file) -> CRC-32 of the member, its bytes in the file
      patch(file, position, string): overwrites bytes
+     map(file, position, type, count, write, device) -> a buffer of the elements
+       at a position, which are read when they are used; nil if the device,
+       or the default device, cannot use the system's memory.  With `write`,
+       writes to the buffer change the file, else only memory
      size(type) -> bytes of an element
      fail(call, code, message): raises an error object
    load and save let hooks run between pieces. */
