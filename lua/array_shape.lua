@@ -383,7 +383,7 @@ end
 
 define("full_like", function(a, value, o)
   local into = like(a, o, "full_like", 3)
-  if type(value) ~= "number" then
+  if type(value) ~= "number" and types[into.kind] then
     fail("full_like: argument 2 (value): a number expected, got %s",
       C.describe(value))
   end
@@ -395,7 +395,7 @@ end)
 define("rand_like", function(a, o)
   check_numbers(a, 1, "a", "rand_like")
   local kind, device = core.option_type(o, "rand_like", 2,
-    types[a.kind].real and a.kind or "float")
+    types[a.kind].real and a.kind or "float", core.type_of)
   if not types[kind].real then
     fail("rand_like: argument 2 (options): type: half, bfloat16, float or "
       .. "double expected, got %s", kind)

@@ -540,6 +540,16 @@ local function check_reduction(kind, op, options, n, fname)
   return reduction, options.order == "rank"
 end
 
+-- Refuses to combine the parts of an array's complex numbers as if they were
+-- reals: only sums allow that.
+local function check_complex(x, op, fname)
+  if lzetype(x) == "array" and op ~= "sum" and reductions.int[op] and
+    x.type:find "^complex"
+  then
+    argument(2, fname, "operator: sum expected for %s, got %s", x.type, op)
+  end
+end
+
 local function define_reduction(name, fname, wait, rooted)
   local kind = kinds[name]
   methods[fname] = function(self, x, op, root, options)
@@ -547,6 +557,7 @@ local function define_reduction(name, fname, wait, rooted)
     if not rooted then root, options = nil, root end
     root = rooted and root_of(c, root, 3, fname) or 0
     local b, elements, _, _, of_device = buffer(x, 1, fname)
+    check_complex(x, op, fname)
     local reduction, by_rank = check_reduction(elements, op, options,
       rooted and 4 or 3, fname)
     return post_combined(c, kind, wait, root, reduction, by_rank, b, of_device,

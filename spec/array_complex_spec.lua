@@ -296,6 +296,25 @@ describe("complex arrays", function()
     end
   end)
 
+  it("are computed by graphs", function()
+    local x, y = A("complex64", {{1, 2}, {0, 1}}), A("complex64", 2)
+    local r = A("float", 2)
+    local g = lze.graph()
+    g:array("square", y, x * x + 1)
+    g:array("size", r, y:real():abs())
+    local plan = g:compile()
+    plan:run()
+    exactly({{-2, 4}, {0, 0}}, y)
+    exactly({2, 0}, r)
+    x[1] = {0, 5}
+    plan:run()
+    exactly({{-24, 0}, {0, 0}}, y)
+    assert.equal("g:array: complex64 cannot go into elements of float",
+      said(g.array, g, "back", r, x))
+    exactly({{1, 2}}, x[{{1, 1}}]:full_like {1, 2})
+    exactly({{3, 0}}, x[{{1, 1}}]:full_like(3))
+  end)
+
   it("are chosen by where", function()
     local z, w = A("complex64", {{1, 2}, {3, 4}}), A("float", {5, 6})
     exactly({{1, 2}, {6, 0}}, A.where(A("int", {1, 0}), z, w))

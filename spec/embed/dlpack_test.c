@@ -112,6 +112,21 @@ static void test_export(void) {
   EQUAL(t->kind, 4);
   EQUAL(t->lanes, 2);
   t->deleter(t);
+  t = exported(L, "return require 'lze'.buffer('float2', 4)");
+  EQUAL(t->kind, 2);
+  EQUAL(t->lanes, 2);
+  t->deleter(t);
+  t = exported(L, "return require 'lze'.array('complex64', {{1, 2}, 3})");
+  EQUAL(t->kind, 5);
+  EQUAL(t->bits, 64);
+  EQUAL(t->lanes, 1);
+  EQUAL(t->shape[0], 2);
+  EQUAL(((float *)t->data)[1], 2);
+  /* It comes back as a buffer of the same memory. */
+  CODE(LZE_OK, lze->import_dlpack(L, 0, (Opaque *)t, &error));
+  lua_setglobal(L, "b");
+  script(L, "local z = require 'lze'.array(b.type, b); "
+            "assert(z.type == 'complex64' and z[1][2] == 2 and z[2][1] == 3)");
   t = exported(L, "return require 'lze'.buffer('int', 0)");
   EQUAL(t->shape[0], 0);
   t->deleter(t);

@@ -437,8 +437,9 @@ typedef struct Export {
 
 static int export_dlpack_body(lua_State *L) {
   Export *x = lua_touserdata(L, 1);
+  const bool array = lze_is_array(L, 2);
   body_buffer(L);
-  x->tensor = lze_dlpack_export(L, 2, x->shape, x->rank);
+  x->tensor = lze_dlpack_export(L, 2, x->shape, x->rank, array);
   return 0;
 }
 

@@ -99,8 +99,15 @@ static bool on_host(const lze_Storage *s) {
   return s->usage != LZE_DEVICE && strcmp(root->type, "cpu") == 0;
 }
 
-void *lze_dlpack_export(lua_State *L, int index, const int64_t *shape,
-                        int rank) {
+/* Makes the elements of a tensor, vectors of two reals, complex numbers. */
+static void tensor_set_complex(Tensor *t) {
+  t->kind = KIND_COMPLEX;
+  t->bits = (uint8_t)(2 * t->bits);
+  t->lanes = 1;
+}
+
+void *lze_dlpack_export(lua_State *L, int index, const int64_t *shape, int rank,
+                        bool complex) {
   lze_Buffer *b = lze_check_buffer(L, index);
   const int64_t count = b->count;
   if (shape == NULL && rank != 0) {
@@ -148,6 +155,8 @@ void *lze_dlpack_export(lua_State *L, int index, const int64_t *shape,
       .kind = tensor_kind(b->type),
       .bits = (uint8_t)(8 * b->type->scalar_bytes), .lanes = b->type->lanes,
       .shape = e->shape, .strides = e->strides};
+  if (complex && e->tensor.kind == KIND_FLOAT && e->tensor.lanes == 2)
+    tensor_set_complex(&e->tensor);
   int64_t step = 1;
   for (int d = rank - 1; d >= 0; d--) {
     e->shape[d] = shape[d];

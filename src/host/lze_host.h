@@ -31,9 +31,10 @@ int lze_push_process_token(lua_State *L, int arg);
 int lze_push_process_import(lua_State *L, int arg, int options);
 
 /* lze_dlpack.c: returns a DLManagedTensorVersioned of that shape (NULL: one
-   dimension) over the open buffer at `index`, after a wait; raises. */
-void *lze_dlpack_export(lua_State *L, int index, const int64_t *shape,
-                        int rank);
+   dimension) over the open buffer at `index`, after a wait; raises. With
+   `complex`, vectors of two reals become complex numbers. */
+void *lze_dlpack_export(lua_State *L, int index, const int64_t *shape, int rank,
+                        bool complex);
 /* Pushes a buffer on the memory of a tensor, or a copy if the host can read
    the memory and a device cannot. Returns true if lze does not need the tensor
    any more; it still belongs to the caller then. Returns false if lze will
