@@ -123,7 +123,7 @@ static void test_export(void) {
   EQUAL(t->shape[0], 2);
   EQUAL(((float *)t->data)[1], 2);
   /* It comes back as a buffer of the same memory. */
-  CODE(LZE_OK, lze->import_dlpack(L, 0, (Opaque *)t, &error));
+  CODE(LZE_OK, lze->import_dlpack(L, (Opaque *)t, 0, &error));
   lua_setglobal(L, "b");
   script(L, "local z = require 'lze'.array(b.type, b); "
             "assert(z.type == 'complex64' and z[1][2] == 2 and z[2][1] == 3)");
