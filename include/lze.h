@@ -243,11 +243,11 @@ typedef struct lze_Api {
   /* Makes a DLPack 1 tensor (dlpack.h) on the memory of a buffer, with `rank`
      sizes at `shape`; the last index varies fastest in memory. With `shape`
      NULL it has one dimension. A tensor has at most 8 dimensions, here and in
-     import_dlpack. Elements of a complex array are complex numbers there. Its device is kDLCPU if the host can use the elements in
-     place, else kDLOneAPI. Waits for pending work on the elements; later
-     accesses must be coordinated between the two sides. The tensor keeps the
-     memory alive, not the state: any thread may call its deleter, at any
-     time. */
+     import_dlpack. Elements of a complex array are complex numbers there. Its
+     device is kDLCPU if the host can use the elements in place, else
+     kDLOneAPI. Waits for pending work on the elements; later accesses must be
+     coordinated between the two sides. The tensor keeps the memory alive, not
+     the state: any thread may call its deleter, at any time. */
   int (*export_dlpack)(lua_State *L, int index, const int64_t *shape, int rank,
                        struct DLManagedTensorVersioned **tensor,
                        lze_ErrorInfo *error);
