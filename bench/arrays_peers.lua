@@ -39,6 +39,9 @@ local operations = {
   {"x[x:gt(0.5)]", function() return x[x:gt(0.5)] end, "x[x > 0.5]",
     "alg.copy_if(X, 'ary[i] > 0.5f')[1].get()"},
   {"s:sort()", function() s:sort() end, "np.sort(s)"},
+  {"s:sin():eval()", function() s:sin():eval() end, "np.sin(s)"},
+  {"s:tanh():eval()", function() s:tanh():eval() end, "np.tanh(s)"},
+  {"s:log():eval()", function() s:log():eval() end, "np.log(s)"},
   {"(s ^ 2):eval()", function() (s ^ 2):eval() end, "s ** 2"},
   {"(s ^ 0.7):eval()", function() (s ^ 0.7):eval() end, "s ** np.float32(.7)"},
   {"m:mm(m)", function() m:mm(m) end, "m @ m"}

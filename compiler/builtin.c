@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { B_REAL1, B_FLOOR, B_CEIL, B_ABS, B_MAX, B_MIN, B_ATAN, B_LOG, B_FMOD,
+enum { B_REAL1, B_REAL2, B_KNOWN, B_FLOOR, B_CEIL, B_ABS, B_MAX, B_MIN, B_ATAN, B_LOG, B_FMOD,
        B_FMA, B_ID, B_BARRIER, B_DEG, B_RAD, B_ULT, B_ATOMIC,
        B_SWAP, B_ARRAY, B_RANDOM, B_LANE, B_MODF, B_TOINTEGER,
        B_PRINT, B_TYPE, B_NONE };
@@ -52,7 +52,21 @@ static const struct builtin {
   {"work.atomic_compare_exchange", B_SWAP, SpvOpAtomicCompareExchange},
   {"work.sub_group_size", B_LANE, SpvBuiltInSubgroupSize},
   {"work.lane", B_LANE, SpvBuiltInSubgroupLocalInvocationId},
-  {"work.random", B_RANDOM, 0}
+  {"work.random", B_RANDOM, 0},
+  /* For kernels of arrays, which call them if float.known() is true: option
+     `real` is "float", and the device has these functions. */
+  {"float.known", B_KNOWN, 0},
+  {"float.expm1", B_REAL1, OpenCLstd_Expm1},
+  {"float.log1p", B_REAL1, OpenCLstd_Log1p},
+  {"float.sinh", B_REAL1, OpenCLstd_Sinh},
+  {"float.cosh", B_REAL1, OpenCLstd_Cosh},
+  {"float.tanh", B_REAL1, OpenCLstd_Tanh},
+  {"float.asinh", B_REAL1, OpenCLstd_Asinh},
+  {"float.acosh", B_REAL1, OpenCLstd_Acosh},
+  {"float.atanh", B_REAL1, OpenCLstd_Atanh},
+  {"float.cbrt", B_REAL1, OpenCLstd_Cbrt},
+  {"float.hypot", B_REAL2, OpenCLstd_Hypot},
+  {"float.sigmoid", B_REAL1, FUNCTION_SIGMOID}
 };
 enum { BUILTINS = sizeof builtins / sizeof *builtins };
 
@@ -395,8 +409,10 @@ static unsigned native(const compiler *c, unsigned op) {
 
 static val real_of(compiler *c, unsigned op, unsigned count, const val *v) {
   uint32_t x[3] = {0};
-  op = native(c, op);
   for (unsigned i = 0; i < count; i++) x[i] = to_real(c, v[i]).id;
+  uint32_t own = function_of_floats(c, op, x[0], x[1]);
+  if (own != 0) return (val){T_REAL, own, 0};
+  op = native(c, op);
   return (val){T_REAL, ext(c, op, t_of(c, T_REAL), count, x[0], x[1], x[2]),
                0};
 }
@@ -480,7 +496,7 @@ static val logarithm(compiler *c, val x, val base, uint32_t there) {
    integers. */
 static void meet_arguments(compiler *c, int kind, unsigned count,
                            const val *v) {
-  bool reals = kind == B_REAL1 || kind == B_FMA || kind == B_ATAN ||
+  bool reals = kind == B_REAL1 || kind == B_REAL2 || kind == B_FMA || kind == B_ATAN ||
                kind == B_LOG || kind == B_DEG || kind == B_RAD;
   bool either = kind == B_MAX || kind == B_MIN || kind == B_FMOD;
   for (unsigned i = 0; i < count && either; i++)
@@ -756,6 +772,12 @@ unsigned call_builtin(compiler *c, unsigned builtin, unsigned base,
     r[0] = lane(c, f->op);
     return 1;
   }
+  if (f->kind == B_KNOWN) {
+    /* Reals without an option are chosen later, after the analysis. */
+    r[0] = v_truth(c, c->input->options.real == LZC_FLOAT &&
+                          c->input->device.fast_fp64);
+    return 1;
+  }
   if (f->kind == B_RANDOM) {
     v[0] = v[1] = v_int(c, 0);
     for (unsigned i = 0; i < 2 && i < count; i++)
@@ -770,7 +792,8 @@ unsigned call_builtin(compiler *c, unsigned builtin, unsigned base,
     return 4;
   }
   unsigned least = f->kind == B_FMA ? 3
-                   : f->kind == B_FMOD || f->kind == B_ULT ? 2 : 1;
+                   : f->kind == B_FMOD || f->kind == B_ULT ||
+                           f->kind == B_REAL2 ? 2 : 1;
   r[0] = v_int(c, 0);
   if (count < least || count > 8) {
     bool few = count < least;
@@ -793,6 +816,7 @@ unsigned call_builtin(compiler *c, unsigned builtin, unsigned base,
   bool integers = KIND(v[0].type) == T_INT;
   switch (f->kind) {
     case B_REAL1: r[0] = real_of(c, f->op, 1, v); break;
+    case B_REAL2: r[0] = real_of(c, f->op, 2, v); break;
     case B_FMA: r[0] = real_of(c, f->op, 3, v); break;
     case B_FLOOR: case B_CEIL:
       if (integers) {

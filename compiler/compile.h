@@ -239,7 +239,7 @@ val v_real(compiler *c, double n);
 val v_bool(uint32_t id);
 val to_real(compiler *c, val v);
 uint32_t to_index(compiler *c, val v);       /* 64 bits */
-val arithmetic(compiler *c, opcode op, val a, val b);
+val arithmetic(compiler *c, opcode op, val a, val b); /* but not OP_POW */
 val negate(compiler *c, val a);
 uint32_t compare(compiler *c, opcode op, val a, val b); /* EQ LT LE */
 uint32_t logical(compiler *c, unsigned op, uint32_t a, uint32_t b);
@@ -248,9 +248,15 @@ uint32_t whole(compiler *c, uint32_t real);  /* saturated integer; NaN: 0 */
 uint32_t truncated(compiler *c, uint32_t real);
 uint32_t rounded(compiler *c, unsigned op, uint32_t real); /* floor, ceil */
 
+/* --- function.c */
+/* Returns OpenCL's function `op`, or the logistic one, of one real, or of two
+   unless y is 0.  Returns 0 if the driver's function must be used: it is not
+   known here, reals are double, or the device computes doubles slowly. */
+enum { FUNCTION_SIGMOID = 1 << 16 };
+uint32_t function_of_floats(compiler *c, unsigned op, uint32_t x, uint32_t y);
+
 /* --- power.c */
-/* Returns x ^ e for reals; code must be written. */
-uint32_t power(compiler *c, uint32_t x, uint32_t e);
+val power(compiler *c, val x, val e); /* x ^ e, a real */
 
 /* --- register.c */
 void label(compiler *c, uint32_t id);

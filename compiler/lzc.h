@@ -117,6 +117,7 @@ void lzc_summary_free(lzc_summary *summary);
 /* Capabilities of the device. */
 typedef struct lzc_device {
   bool fp64, fp16, int64_atomics, float_atomics;
+  bool fast_fp64;             /* doubles take about twice the time of floats */
   bool sub_groups;            /* with several work-items; else each has one */
   unsigned version;           /* SPIR-V: 0x00010000 ... */
 } lzc_device;

@@ -331,10 +331,8 @@ static val real_arithmetic(compiler *c, opcode op, val a, val b) {
     case OP_MUL: v.id = op2(c, SpvOpFMul, t, a.id, b.id); break;
     case OP_DIV: v.id = op2(c, SpvOpFDiv, t, a.id, b.id); break;
     case OP_MOD: v.id = modulo_real(c, a.id, b.id); break;
-    case OP_IDIV:
+    default: /* OP_IDIV */
       v.id = rounded(c, OpenCLstd_Floor, op2(c, SpvOpFDiv, t, a.id, b.id));
-      break;
-    default: v.id = power(c, a.id, b.id);
   }
   return v;
 }
@@ -350,7 +348,7 @@ val arithmetic(compiler *c, opcode op, val a, val b) {
   if (bits) {
     a = to_whole(c, a);
     b = to_whole(c, b);
-  } else if (op == OP_DIV || op == OP_POW || KIND(a.type) == T_REAL ||
+  } else if (op == OP_DIV || KIND(a.type) == T_REAL ||
              KIND(b.type) == T_REAL) {
     return real_arithmetic(c, op, a, b);
   }

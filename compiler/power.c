@@ -174,7 +174,7 @@ static uint32_t square_root(compiler *c, uint32_t x) {
              k_real(c, INFINITY), root);
 }
 
-uint32_t power(compiler *c, uint32_t x, uint32_t e) {
+static uint32_t real_power(compiler *c, uint32_t x, uint32_t e) {
   uint32_t t = t_of(c, T_REAL), r = 0;
   double n;
   if (real_constant(c, e, &n)) {
@@ -183,9 +183,17 @@ uint32_t power(compiler *c, uint32_t x, uint32_t e) {
       r = whole_power(c, x, (int)n);
     if (r != 0) return r;
   }
+  r = function_of_floats(c, OpenCLstd_Pow, x, e);
+  if (r != 0) return r;
   r = ext(c, OpenCLstd_Pow, t, 2, x, e, 0);
   r = op3(c, SpvOpSelect, t, logical(c, SpvOpFOrdEqual, e, k_real(c, 0.5)),
           square_root(c, x), r);
   return op3(c, SpvOpSelect, t, logical(c, SpvOpFOrdEqual, e, k_real(c, 2)),
              times(c, t, x, x), r);
+}
+
+val power(compiler *c, val x, val e) {
+  x = to_real(c, x);
+  e = to_real(c, e);
+  return (val){T_REAL, c->emit ? real_power(c, x.id, e.id) : 0, 0};
 }

@@ -504,7 +504,7 @@ static void binary(compiler *c, opcode op, unsigned to, val a, val b) {
     check_whole(c, b);
   }
   if (op != OP_DIV && op != OP_POW) meet(c, a.type, b.type);
-  val v = arithmetic(c, op, a, b);
+  val v = op == OP_POW ? power(c, a, b) : arithmetic(c, op, a, b);
   if (op == OP_IDIV && KIND(v.type) == T_REAL) v.type = TYPE(T_REAL, WHOLE);
   if (op == OP_DIV) {
     /* OP_MMBIN is between. */

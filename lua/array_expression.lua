@@ -433,14 +433,19 @@ end
 functions = functions:gsub("%$(%l+)%((%l)%)", polynomial)
 functions = functions .. complex.functions
 
--- The functions in their order: {name, text}.  They call earlier ones.
-local definitions = {}
+-- The functions in their order: {name, text}.  They call earlier ones.  Kernels
+-- that know functions of floats call those.
+local definitions, floats = {}, C.floats()
 for line in functions:gmatch "[^\n]+" do
   local name = line:match "^local function ([%w_]+)"
   if name then definitions[#definitions + 1] = {name, ""} end
   if line:sub(1, 2) ~= "--" then
     local d = definitions[#definitions]
     d[2] = d[2] .. line .. "\n"
+    if name and floats[name] then
+      d[2] = format("%s  if floats.known() then return floats.%s end\n", d[2],
+        line:match "%w+%b()")
+    end
   end
 end
 
@@ -450,7 +455,7 @@ local function complete(text)
     local name, definition = definitions[k][1], definitions[k][2]
     if text:find("%f[%w_]" .. name .. "%(") then text = definition .. text end
   end
-  return "local math, fma = ...\n" .. text
+  return "local math, fma, floats = ...\n" .. text
 end
 
 -- The real type in which each real or complex type is computed.
@@ -996,7 +1001,7 @@ local function make_kernel(w, op, x, y, z)
   local text = format("return function(%s, r, %s)\n  %s\n  %s = %s\nend",
     has_rows(w) and "column, row" or "i", concat(parameters, ", "),
     concat(lines, "\n  "), target, value)
-  return C.kernel(C.text(complete(text), name)(math, C.work.fma),
+  return C.kernel(C.text(complete(text), name)(math, C.work.fma, floats),
     {name = "array_" .. name, real = op.reals})
 end
 
@@ -1549,7 +1554,7 @@ local function operand(a, name, kind, how)
     use_operations(w)
     entry.element = C.text(complete(format("return function(i, %s)\n  %s\n" ..
       "  return %s\nend", parameters, concat(lines, "\n  "), value)),
-      "operand")(math, C.work.fma)
+      "operand")(math, C.work.fma, floats)
     entry.parameters, entry.real, entry.kernels = parameters, op.reals, {}
     entry.type, entry.name = a.kind, name_of_walk(w)
   end

@@ -16,6 +16,7 @@
 #include "memory/lze_file.h"
 #include "memory/lze_lapack_call.h"
 #include "memory/lze_text.h"
+#include "module/lze_builtin.h"
 #include "module/lze_lua_kernel.h"
 #include "plan/lze_plan.h"
 #include "queue/lze_command.h"
@@ -325,7 +326,14 @@ static int array_misfit(lua_State *L) {
   return lze_type_store(L, lze_check_type(L, 1), 2, &element) ? 0 : 1;
 }
 
+/* floats() -> a new table of functions of floats, for kernels */
+static int array_floats(lua_State *L) {
+  lze_push_float_functions(L);
+  return 1;
+}
+
 static const lze_Method primitives[] = {
+    {"floats", array_floats, LZE_UNGUARDED},
     {"files", array_files, LZE_UNGUARDED},
     {"storage", array_storage, LZE_UNGUARDED},
     {"closes", array_closes, LZE_UNGUARDED},

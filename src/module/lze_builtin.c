@@ -46,3 +46,22 @@ unsigned lze_builtin_of(lua_State *L, int index) {
   lua_pop(L, 2);
   return n;
 }
+
+static int float_function(lua_State *L) {
+  return luaL_error(L, "float.%s: only a kernel can call it",
+                    lua_tostring(L, lua_upvalueindex(1)));
+}
+
+void lze_push_float_functions(lua_State *L) {
+  static const char prefix[] = "float.";
+  lua_newtable(L);
+  for (unsigned n = 1; lzc_builtin_name(n) != NULL; n++) {
+    const char *name = lzc_builtin_name(n);
+    if (strncmp(name, prefix, sizeof prefix - 1) != 0) continue;
+    lua_pushstring(L, name + sizeof prefix - 1);
+    lua_pushvalue(L, -1);
+    lua_pushcclosure(L, float_function, 1);
+    lua_rawset(L, -3);
+  }
+  lze_add_builtins(L, prefix);
+}

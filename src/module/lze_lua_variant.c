@@ -272,6 +272,8 @@ void lze_lua_compile(lua_State *L, lze_LuaKernel *k, int own,
       .context = &sources,
       .options = k->options,
       .device = {.fp64 = (flags & ZE_DEVICE_MODULE_FLAG_FP64) != 0,
+                 .fast_fp64 = (flags & ZE_DEVICE_MODULE_FLAG_FP64) != 0 &&
+                              device->props.type == ZE_DEVICE_TYPE_CPU,
                  .fp16 = (flags & ZE_DEVICE_MODULE_FLAG_FP16) != 0,
                  .int64_atomics =
                      (flags & ZE_DEVICE_MODULE_FLAG_INT64_ATOMICS) != 0,
