@@ -1621,6 +1621,15 @@ local function same_places(a, b)
     same_shape(a.stride, b.stride)
 end
 
+-- Calls f in protected mode without the collector, so that no finalizer runs;
+-- returns two results of pcall.
+local function without_collector(f)
+  local runs = C.run_collector(false)
+  local ok, result = C.pcall(f)
+  C.run_collector(runs)
+  return ok, result
+end
+
 -- Launches the walk of an expression into `into`, which it also reads,
 -- and turns the expression into a copy of that array, made when it is needed.
 -- Returns false if a finalizer has walked in between.
@@ -1629,27 +1638,29 @@ local function replace(into, a, w, entry)
   note(kept, 0, a)
   local copy = tree(operation("copy", a.kind, reals[a.kind], into), a.mask,
     key_of(into))
+  local size, kind, key = a.size, into.kind, a.mask and "mask" or into.kind
   -- The launch evaluates other readers of the array, and must find out which of
   -- them are still needed.
   local function launch_detached()
-    rawset(a, "kind", into.kind)
-    rawset(a, "key", a.mask and "mask" or into.kind)
+    if walks ~= w.id then return false end
+    rawset(a, "kind", kind)
+    rawset(a, "key", key)
     expressions.detach(a)
-    run(w, entry, a.size, list, n)
+    run(w, entry, size, list, n)
+    return true
   end
-  if walks ~= w.id then
-    leave_walk(w)
-    return false
-  end
-  local ok, err = C.pcall(launch_detached)
+  local ok, done = without_collector(launch_detached)
   if not ok then
     local e = noted(kept, 0)
     local x, y, z = operands(e)
     expressions.attach(a, e.op, x, y, z)
-    C.raise(err)
+    C.raise(done)
+  elseif done then
+    expressions.attach(a, copy, into)
+  else
+    leave_walk(w)
   end
-  expressions.attach(a, copy, into)
-  return true
+  return done
 end
 
 -- Computes an expression into an array of its type and shape.  Returns false if

@@ -317,7 +317,7 @@ end
 
 -- Returns "N" or "T" and the distance of rows or columns of matrices that BLAS
 -- can read as they are: elements of a row, or of a column, are adjacent.
-local function layout(a)
+local function blas_layout(a)
   local rows, columns = a.dims[2], a.dims[3]
   local down, right = a.stride[2], a.stride[3]
   if (right == 1 or columns == 1) and (down >= columns or rows == 1) then
@@ -329,7 +329,7 @@ end
 
 -- Returns matrices that BLAS can read, their letter and distance.
 local function readable(a)
-  local letter, distance = layout(a)
+  local letter, distance = blas_layout(a)
   if letter then return a, letter, distance end
   a = core.contiguous(a)
   return a, "N", a.dims[3]

@@ -285,6 +285,15 @@ static int array_collect(lua_State *L) {
   return 0;
 }
 
+/* run_collector(run): lets the collector run, or stops it; returns true if it
+   ran before */
+static int array_run_collector(lua_State *L) {
+  bool ran = lua_gc(L, LUA_GCISRUNNING) == 1;
+  lua_gc(L, lua_toboolean(L, 1) ? LUA_GCRESTART : LUA_GCSTOP);
+  lua_pushboolean(L, ran);
+  return 1;
+}
+
 /* heap() -> KiB of memory that Lua uses */
 static int array_heap(lua_State *L) {
   lua_pushinteger(L, lua_gc(L, LUA_GCCOUNT));
@@ -344,6 +353,7 @@ static const lze_Method primitives[] = {
     {"beside", array_beside, LZE_UNGUARDED},
     {"collect", array_collect, LZE_UNGUARDED},
     {"heap", array_heap, LZE_UNGUARDED},
+    {"run_collector", array_run_collector, LZE_UNGUARDED},
     {"json", lze_push_json, LZE_UNGUARDED},
     {"meant", array_meant, LZE_UNGUARDED},
     {"misfit", array_misfit, LZE_UNGUARDED},

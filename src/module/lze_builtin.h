@@ -11,8 +11,9 @@
    compiler lists as PREFIX and their name: "work.", "math.". [-0, +0] */
 void lze_add_builtins(lua_State *L, const char *prefix);
 
-/* Pushes a new table of functions that only kernels can call.  compiler/function.c
-   defines them; `known` returns true if a kernel has them. [-0, +1] */
+/* Pushes a new table of functions that only kernels can call, which
+   compiler/function.c defines; `known` returns true if a kernel has them.
+   [-0, +1] */
 void lze_push_float_functions(lua_State *L);
 
 /* Returns the compiler's number for the function at `index`, or 0. */
