@@ -720,12 +720,12 @@ for event, o in next, operators do
   meta[event] = binary(o[1], o[2], o[3])
 end
 
--- Powers with known exponents are operations of their own.
+-- Powers of reals with known exponents are operations of their own.
 local power_of, power = {}, meta.__pow
 for n, name in next, X.powers do power_of[n] = unary(name, "a ^ b", "real") end
 function meta.__pow(x, y)
   local f = power_of[y]
-  if f then return f(x) end
+  if f and types[x.kind] then return f(x) end
   return power(x, y)
 end
 

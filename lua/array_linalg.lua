@@ -46,7 +46,8 @@ end
 -- dim; ord = 2 is the default, 0 counts elements that are not 0, infinities
 -- give the largest and the least absolute value.
 define("vector_norm", function(a, o)
-  core.check_numbers(a, 1, "a", "vector_norm")
+  core.check(a, 1, "a", "vector_norm")
+  if not types[a.kind] then a = a:abs() end
   o = core.options(o, {"dim", "keep", "ord"}, "vector_norm", 2)
   return vector_norm(a, o.ord, o, "vector_norm")
 end)
@@ -259,7 +260,7 @@ end)
 
 -- a:trace([k]): the sums of the k-th diagonals.
 define("trace", function(a, k)
-  linear.check_matrices(a, 1, "a", "trace")
+  check_rank(a, "trace", 2)
   return linear.diagonal(a, check_offset(k, "trace")):sum {dim = -1}
 end)
 

@@ -17,12 +17,15 @@ local function product(list)
 end
 
 -- Returns an operand whose products do not wrap.
-local function wide(a) return types[a.kind].real and a or a:to "long" end
+local function wide(a)
+  local t = types[a.kind]
+  return t and not t.real and a:to "long" or a
+end
 
 -- Checks two operands.
 local function check_pair(a, b, fname)
-  core.check_numbers(a, 1, "a", fname)
-  core.check_numbers(b, 2, "b", fname)
+  core.check(a, 1, "a", fname)
+  core.check(b, 2, "b", fname)
   core.together(fname, {"a", "b"}, a, b)
   local kind, why = core.promote(a.kind, b.kind)
   if not kind then fail("%s: %s", fname, why) end
@@ -52,7 +55,8 @@ define("matmul", function(a, b)
   return column and c:squeeze(-1) or c
 end)
 
--- a:vecdot(b [, options]): the sums of products along dim, by default the last.
+-- a:vecdot(b [, options]): the sums of products along dim, by default the last;
+-- of complex numbers a, those of their conjugates.
 define("vecdot", function(a, b, o)
   check_pair(a, b, "vecdot")
   o = core.options(o, {"dim"}, "vecdot", 3)
@@ -68,6 +72,7 @@ define("vecdot", function(a, b, o)
       .. "elements", shape_text(a.dims), shape_text(b.dims), d, m, n)
   end
   core.broadcast("vecdot", a.dims, b.dims)
+  if not types[a.kind] then a = a:conj() end
   return (wide(a) * wide(b)):sum {dim = d}
 end)
 
@@ -318,7 +323,7 @@ local function terms_of(text, list)
       count == 1 and "" or "s", #list, #list == 1 and "" or "s")
   end
   for i, t in ipairs(terms) do
-    local a = core.check_numbers(list[i], i + 1, "a" .. i, "einsum")
+    local a = core.check(list[i], i + 1, "a" .. i, "einsum")
     core.needs_double("einsum", a.kind, a)
     local labels, dots = labels_of(t.text, #a.dims)
     if #labels ~= #a.dims or dots and dots < 0 then

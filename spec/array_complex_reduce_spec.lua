@@ -173,6 +173,25 @@ describe("products of complex matrices", function()
   end)
 end)
 
+describe("products over dimensions and norms", function()
+  it("take complex arrays; vecdot conjugates its first operand", function()
+    for _, kind in ipairs(types) do
+      local z = A(kind, {{{1, 2}, {3, 0}}, {{0, 1}, {2, 2}}})
+      local v, w = z[1], z[2]
+      local square = z:mm(z):read()
+      assert.same(square, z:matmul(z):read())
+      assert.same(square, z:tensordot(z, 1):read())
+      assert.same(square, A.einsum("ij,jk", z, z):read())
+      holds({{3, 4}}, z:trace():reshape {1})
+      holds({{8, 7}}, v:vecdot(w):reshape {1})
+      holds({{-2, 1}, {-2, 6}, {0, 3}, {6, 6}}, v:kron(w))
+      holds({{1, 0}, {0, 0}, {0, 1}}, A(kind, {1, 1, {0, 1}}):cross(
+        A(kind, {0, {0, 1}, 0})))
+      assert.equal(6, A(kind, {{3, 4}, 1}):vector_norm({ord = 1}):item())
+    end
+  end)
+end)
+
 describe("indices of complex arrays", function()
   it("move elements of both widths", function()
     for _, kind in ipairs(types) do
