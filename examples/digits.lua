@@ -18,18 +18,7 @@ end
 
 -- Digits of 5 x 7 points, written somewhere on 10 x 10, more or less strongly,
 -- on dirty paper.
-local shapes = {
-  [0] = " ### #   ##  ### # ###  ##   # ### ",
-  "  #   ##    #    #    #    #   ### ",
-  " ### #   #    #   #   #   #   #####",
-  "#####   #   #     #     ##   # ### ",
-  "   #   ##  # # #  # #####   #    # ",
-  "######    ####     #    ##   # ### ",
-  "  ##  #   #    #### #   ##   # ### ",
-  "#####    #   #   #   #    #    #   ",
-  " ### #   ##   # ### #   ##   # ### ",
-  " ### #   ##   # ####    #   #  ##  ",
-}
+local shapes = dofile(here .. "lib/glyphs.lua")
 local SIDE <const>, INPUTS <const> = 10, 100
 local HIDDEN <const>, DIGITS <const> = 24, 10
 
@@ -40,7 +29,7 @@ local function random()
 end
 
 local function write_digit(digit)
-  local image, shape = {}, shapes[digit]
+  local image, shape = {}, shapes[digit + 1]
   for i = 1, INPUTS do image[i] = 0.25 * random() end
   local dx, dy = math.floor(6 * random()), math.floor(4 * random())
   local strength = 0.6 + 0.4 * random()

@@ -736,6 +736,8 @@ describe("stderr", function()
       ["arrays/blur"] = '"32", "OUT"', ["arrays/digits"] = '"12"',
       ["arrays/kmeans"] = '"3", "3"', ["arrays/conjugate_gradient"] = '"24"',
       ["arrays/least_squares"] = '"10"', ["arrays/kalman"] = '"1"',
+      ["arrays/fft_filter"] = '"100"', ["arrays/pca"] = '"6"',
+      ["arrays/csv_picture"] = "",
       reduction = '"2"', saxpy = '"7"', scan = '"2"', vector_add = '"2"',
     }
     local of = { IN = file_of "P5 9 1 255 123456789", OUT = path_of "some.png" }
@@ -743,7 +745,7 @@ describe("stderr", function()
     for name in pipe:lines() do
       local words = assert(small[name:match "(.*)%.lua$"], name)
       local r = process.run("", { before = ("exec %s 2>&1 >/dev/null"):format(
-        slow_command(('{[0] = "examples/%s", %s}'):format(name,
+        slow_command(('{[0] = "examples/%s"; %s}'):format(name,
           (words:gsub("%u+", of))))), env = { LZE_PROGRESS = "1" } })
       assert.equal("exit 0: ", ("%s %d: %s"):format(r.how, r.code, r.output))
     end
@@ -969,6 +971,33 @@ describe("examples/arrays:", function()
     local out = run("arrays/kalman.lua", "100")
     assert.is_true(tonumber(out:match "filtered ones by ([%d.]+)") < 0.3, out)
     assert.matches("^usage: ", refusal("arrays/kalman.lua", "0"))
+  end)
+
+  it("fft_filter.lua removes noise", function()
+    for _, samples in ipairs {100, 1001} do
+      local out = run("arrays/fft_filter.lua", tostring(samples))
+      assert.matches("^" .. samples .. " samples, on ", out)
+    end
+    assert.matches("^usage: ", refusal("arrays/fft_filter.lua", "99"))
+  end)
+
+  it("pca.lua reads digits from few numbers", function()
+    assert.matches("\n  35 of 35 numbers keep 100 %% of the variance, ",
+      run("arrays/pca.lua", "35"))
+    assert.matches("^usage: ", refusal("arrays/pca.lua", "36"))
+  end)
+
+  it("csv_picture.lua turns rows into a picture", function()
+    process.with_directory(function(dir)
+      local rows <close> = assert(io.open(dir .. "/some.csv", "w"))
+      rows:write "x,y,z\n0,0,5\n1,1,7\n0,0,6\n"
+      rows:close()
+      assert.matches("^3 rows, .*\n  heights from 0%.000 to 7%.000$",
+        run("arrays/csv_picture.lua", dir .. "/some.csv", dir .. "/out.png"))
+      assert.equal("\137PNG", read(dir .. "/out.png"):sub(1, 4))
+    end)
+    assert.matches("^20000 rows, ", run("arrays/csv_picture.lua"))
+    assert.matches("^usage: ", refusal("arrays/csv_picture.lua", "some.txt"))
   end)
 
   it("digits.lua learns", function()

@@ -122,6 +122,7 @@ for names, why in pairs {
   ["zeModuleGetNativeBinary"] = "there is no cache then",
   ["zeModuleCreate"] = "what the cache has may be of no use",
   ["zeKernelGetProperties"] = "nothing is known of the kernel then",
+  ["zeDeviceGetMemoryAccessProperties"] = "a file is not mapped then",
   ["zeDeviceCanAccessPeer"] = "memory goes by way of the host then",
   ["zeCommandListAppendBarrier"] = "it may be one that nobody waits for",
 } do
@@ -132,7 +133,8 @@ end
 local function is_start(name)
   return name == "zeInit" or name:find "^zeDriverGet" or
     name:find "^zeDeviceGet" and name ~= "zeDeviceGetGlobalTimestamps" and
-    name ~= "zeDeviceGetImageProperties"
+    name ~= "zeDeviceGetImageProperties" and
+    name ~= "zeDeviceGetMemoryAccessProperties"
 end
 
 -- Returns how the n-th call of an entry point fails: rules, each with the name

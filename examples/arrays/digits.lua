@@ -19,18 +19,7 @@ end
 
 -- Digits of 5 x 7 points, written somewhere on 10 x 10, more or less strongly,
 -- on dirty paper.
-local shapes = {
-  " ### #   ##  ### # ###  ##   # ### ",
-  "  #   ##    #    #    #    #   ### ",
-  " ### #   #    #   #   #   #   #####",
-  "#####   #   #     #     ##   # ### ",
-  "   #   ##  # # #  # #####   #    # ",
-  "######    ####     #    ##   # ### ",
-  "  ##  #   #    #### #   ##   # ### ",
-  "#####    #   #   #   #    #    #   ",
-  " ### #   ##   # ### #   ##   # ### ",
-  " ### #   ##   # ####    #   #  ##  ",
-}
+local shapes = dofile(here .. "../lib/glyphs.lua")
 local SIDE <const>, HIDDEN <const>, DIGITS <const> = 10, 32, 10
 
 -- All digits in all places: {digits * places, points}.
