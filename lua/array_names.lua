@@ -69,9 +69,9 @@ local kinds = {bool = {}, ["signed integer"] = {signed = true},
 
 -- Returns the name of a type that may be complex, and what sort of type it is.
 local function sort_of(name, where)
-  if core.scalars[name] then return name, "complex" end
-  name = core.type_of(name, "isdtype", where)
+  name = core.any_type_of(name, "isdtype", where)
   local t = types[name]
+  if not t then return name, "complex" end
   return name, t.real and "real" or t.signed and "signed" or "unsigned"
 end
 

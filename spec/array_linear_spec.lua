@@ -157,15 +157,15 @@ describe("mm", function()
   it("gives the same bits for small matrices as in large ones", function()
     for _, kind in ipairs {"float", "half", "int", "long"} do
       for _, k in ipairs {1, 17, 513} do
-        local x = A.randint({70, k}, -99, 99, {type = kind}) / 64
-        local y = A.randint({k, 70}, -99, 99, {type = kind}) / 100
+        local x = A.randint({60, k}, -99, 99, {type = kind}) / 64
+        local y = A.randint({k, 60}, -99, 99, {type = kind}) / 100
         if kind == "int" or kind == "long" then
           x, y = x:to(kind), y:to(kind)
         end
         local whole = x:mm(y)
-        local u, v = x[{ {4, 10}, {} }], y[{ {}, {-3, 60, -2} }]
-        assert.same(whole[{ {4, 10}, {-3, 60, -2} }]:table(), u:mm(v):table())
-        assert.same(whole[{ {4, 10}, {-3, 60, -2} }]:t():table(),
+        local u, v = x[{ {4, 10}, {} }], y[{ {}, {-3, 50, -2} }]
+        assert.same(whole[{ {4, 10}, {-3, 50, -2} }]:table(), u:mm(v):table())
+        assert.same(whole[{ {4, 10}, {-3, 50, -2} }]:t():table(),
           v:t():mm(u:t()):table())
       end
     end

@@ -246,8 +246,8 @@ describe("lze.array", function()
         "got {2}"] = function() a:histogram2d(a, 2, {weights = {1, 2}}) end,
       ["histogram: argument 3 (options): weights: array or table expected, " ..
         "got string 'a'"] = function() a:histogram(2, {weights = "a"}) end,
-      ["average: argument 2 (options): weights: numbers expected, got float2"]
-        = function() a:average {weights = A("float2", 3)} end
+      ["average: argument 2 (options): weights: numbers expected, got " ..
+        "complex64"] = function() a:average {weights = A("float2", 3)} end
     } do
       assert.equal(message, said(f))
     end

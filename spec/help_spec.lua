@@ -35,7 +35,7 @@ describe("lze.help", function()
       end
     end
     for name, heading in pairs {floor = "Operations", seed = "Random numbers",
-      sign = "Operations", trace = "Matrices and vectors"} do
+      sign = "Operations", trace = "Linear algebra"} do
       assert.equal(heading, lze.help(lze.array[name]):match "^[^\n]*")
     end
   end)

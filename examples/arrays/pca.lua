@@ -58,5 +58,5 @@ if components >= 6 and right < 0.8 then
   error(("%.0f %% of the digits are read"):format(right * 100), 0)
 end
 print(("%d pictures, on %s"):format(digits.size, pictures.device.name))
-print(("  %d of %d numbers keep %.0f %% of the variance, %.0f %% are read right")
-  :format(components, POINTS, 100 * (1 - lost / all), 100 * right))
+print(("  %d of %d numbers keep %.0f %% of the variance, %.0f %% are read " ..
+  "right"):format(components, POINTS, 100 * (1 - lost / all), 100 * right))

@@ -239,13 +239,19 @@ describe("a Lua kernel", function()
       refused(function(i, x) x[i] = w.global_id(i / 2) end))
   end)
 
+  -- For a CPU with doubles, lze has functions of its own, which are faster than
+  -- those that PoCL calls native.
   it("uses native float functions with the option `fast`", function()
     local f = function(i, x)
       x[i] = math.sin(x[i]) + math.sqrt(x[i]) + math.log(x[i], 2)
     end
     local text = lze.spirv.disassemble(lze.kernel(f, {fast = true})
       :spirv "float *x")
-    assert.matches("native_sin.*native_sqrt.*native_log2", text)
+    local device = lze.device()
+    local own = device.software and device.fp64
+    assert.matches(own and "native_sqrt" or
+      "native_sin.*native_sqrt.*native_log2", text)
+    assert.equal(own, not text:find "native_sin")
     assert.not_matches("native", lze.spirv.disassemble(lze.kernel(f)
       :spirv "float *x"))
     if lze.device().fp64 then
