@@ -63,9 +63,9 @@ static uint32_t given_form(lze_Names *names, const lze_Kernel *k) {
   return lze_names_add(names, text);
 }
 
+/* `first` is the number of the recorder's first record. */
 static void record_given(lze_Record *record, const lze_State *S,
-                         lze_Kernel *k) {
-  const uint64_t first = lze_recorder_first(S);
+                         lze_Kernel *k, uint64_t first) {
   if (k->recorded != first) {
     k->form = given_form(lze_recorder_names(S), k);
     k->recorded = first;
@@ -155,5 +155,5 @@ void lze_record_launch(const lze_Command *c, lze_Kernel *k) {
   record->kind = LZE_RECORD_KERNEL;
   record->bytes = lze_kernel_bytes(k);
   record->shape = g->shape;
-  record_given(record, c->state, k);
+  record_given(record, c->state, k, first);
 }

@@ -9,19 +9,6 @@
 
 enum { MANY_NAMES = 1, FIRST_NAMES = 64 };
 
-typedef struct Name {
-  const char *string;
-  uint32_t number;
-} Name;
-
-struct lze_Names {
-  Name last[LZE_ROLES];             /* the last result of lze_names_number */
-  uint32_t owners;
-  uint32_t count, capacity;     /* of strings; there are twice as many slots */
-  char **strings;
-  uint32_t *slots;              /* numbers by hash, 0: free */
-};
-
 void lze_names_own(lze_Names *n) { n->owners++; }
 
 void lze_names_disown(lze_Names *n) {
@@ -76,12 +63,10 @@ uint32_t lze_names_add(lze_Names *n, const char *s) {
   return lze_names_add_most(n, s, LZE_MOST_NAMES);
 }
 
-uint32_t lze_names_number(lze_Names *n, lze_Role role, const char *s) {
-  Name *last = &n->last[role];
-  if (strcmp(last->string, s) != 0) {
-    last->number = lze_names_add(n, s);
-    last->string = n->strings[last->number];
-  }
+uint32_t lze_names_find(lze_Names *n, lze_Role role, const char *s) {
+  lze_Name *last = &n->last[role];
+  last->number = lze_names_add(n, s);
+  last->string = n->strings[last->number];
   return last->number;
 }
 
@@ -91,7 +76,7 @@ lze_Names *lze_names_new(void) {
   n->owners = 1;
   if (names_grow(n)) {
     n->strings[n->count++] = NULL; /* 0 means no string */
-    Name many = {"(further names)", lze_names_add(n, "(further names)")};
+    lze_Name many = {"(further names)", lze_names_add(n, "(further names)")};
     for (int i = 0; i < LZE_ROLES; i++) n->last[i] = many;
     if (n->count == 2) return n;
   }

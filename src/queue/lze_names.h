@@ -5,9 +5,10 @@
 #ifndef LZE_NAMES_H
 #define LZE_NAMES_H
 
-#include <stddef.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* Scripts may create any number of names; past this limit all others become
    one.  Half of the names are reserved for names other than marks, because each
@@ -22,8 +23,20 @@ typedef enum lze_Role {
   LZE_ROLE_COMMAND, LZE_ROLE_DEVICE, LZE_ROLE_SOURCE, LZE_ROLE_WHY, LZE_ROLES
 } lze_Role;
 
+/* A string and its number. */
+typedef struct lze_Name {
+  const char *string;
+  uint32_t number;
+} lze_Name;
+
 /* A set of strings with several owners. */
-typedef struct lze_Names lze_Names;
+typedef struct lze_Names {
+  lze_Name last[LZE_ROLES];     /* the last result of lze_names_number */
+  uint32_t owners;
+  uint32_t count, capacity;     /* of strings; there are twice as many slots */
+  char **strings;
+  uint32_t *slots;              /* numbers by hash, 0: free */
+} lze_Names;
 
 /* Returns an empty set with one owner, or NULL if memory runs out. */
 lze_Names *lze_names_new(void);
@@ -34,9 +47,17 @@ void lze_names_disown(lze_Names *n);
    `most` strings already or memory runs out. */
 uint32_t lze_names_add_most(lze_Names *n, const char *s, uint32_t most);
 uint32_t lze_names_add(lze_Names *n, const char *s);
+/* Adds the string, and remembers it for lze_names_number. */
+uint32_t lze_names_find(lze_Names *n, lze_Role role, const char *s);
 /* Does the same as lze_names_add, but faster for the string of the previous
    call with that role. */
-uint32_t lze_names_number(lze_Names *n, lze_Role role, const char *s);
+static inline uint32_t lze_names_number(lze_Names *n, lze_Role role,
+                                        const char *s) {
+  const lze_Name *last = &n->last[role];
+  return strcmp(last->string, s) == 0 ? last->number
+                                      : lze_names_find(n, role, s);
+}
+
 /* Returns the string with that number; NULL for 0. */
 const char *lze_name(const lze_Names *names, uint32_t number);
 
