@@ -35,6 +35,8 @@ local concat, format, max, min, unpack = table.concat, string.format, math.max,
 local NODES <const> = 48         -- in a tree of operations, operands included
 local NAMES <const> = 180        -- in a kernel: Lua functions have 200 locals
 local LANES <const> = 60         -- further names that a reduction needs
+local CALLS <const> = 400        -- in a kernel: the compiler allows 500
+local REDUCED_CALLS <const> = 10 -- of an operand: a reduction has many copies
 local LARGE <const> = 1 << 28    -- elements times operations
 local MOST_TREES <const> = 1024  -- in the cache
 local FRESH <const> = 3          -- fused kernels before its own one
@@ -448,6 +450,17 @@ for line in functions:gmatch "[^\n]+" do
     end
   end
 end
+
+-- Counts of the calls that a call of each function consists of: the compiler
+-- puts each into its place.
+local weights = {}
+
+local function calls_in(text)
+  local n = 0
+  for name in text:gmatch "([%a_][%w_]*)%(" do n = n + (weights[name] or 0) end
+  return n
+end
+for _, d in ipairs(definitions) do weights[d[1]] = 1 + calls_in(d[2]) end
 
 -- Returns the text of a kernel after the functions that it calls.
 local function complete(text)
@@ -1284,6 +1297,23 @@ local function evaluate_leaves(w)
   for k = 1, #list do evaluate(list[k]) end
 end
 
+-- Returns the calls in an operation of a walk.
+local function calls_of(w, op)
+  local key = w.pairs and "pair_calls" or "calls"
+  if not op[key] then
+    local text = w.pairs and complex.texts[op.name] or texts[op.name]
+    op[key] = calls_in(type(text) == "table" and text.cc or text or "")
+  end
+  return op[key]
+end
+
+-- Returns true if the functions of a tree are too many for one kernel.
+local function has_many_calls(w, most)
+  local n = 0
+  for k = 1, w.steps do n = n + calls_of(w, w.ops[k]) end
+  return n > most
+end
+
 -- Returns true if one kernel must compute a tree, and the reason.  `how` is
 -- "fuse", "apart" or nil; `names` is the number of names the kernel can have.
 local function fuses(w, entry, size, how, names)
@@ -1293,6 +1323,8 @@ local function fuses(w, entry, size, how, names)
   if w.count * (each + 1) + w.steps * each + (w.strided + 2) * (rank + 1) >
       (names or NAMES) then
     return false, "too many operands with strides for one kernel"
+  elseif has_many_calls(w, names and REDUCED_CALLS or CALLS) then
+    return false, "too many calls of functions for one kernel"
   elseif how == "fuse" or mode == "always" then
     return true, "LZE_FUSE=always"
   elseif size * w.steps > LARGE then
