@@ -157,8 +157,8 @@ static float number_float(const Number *n) {
   memcpy(&bits, &v, sizeof bits);
   bool tie = (bits & 0x1fffffff) == 0x10000000;
   bool normal = v == 0 || fabs(v) > 0x1p-126;
-  return (float)(!n->word && (tie || !normal) ? number_by_library(n, true)
-                                               : v);
+  return (float)(n->word == 0 && (tie || !normal) ? number_by_library(n, true)
+                                                   : v);
 }
 
 /* --- elements from numbers ----------------------------------------------- */
