@@ -5,8 +5,7 @@ local lze = require "lze"
 local said = require "spec.support.expect".said
 local A = lze.array
 
-local types = {"complex64"}
-if lze.device().fp64 then types[2] = "complex128" end
+local types = require "spec.support.complex".types
 
 -- Compares elements with {re, im} or numbers.
 local function holds(expected, z, most)

@@ -3,48 +3,12 @@
 
 local lze = require "lze"
 local said = require "spec.support.expect".said
+local complex = require "spec.support.complex"
 local A = lze.array
 
-local types = {"complex64"}
-if lze.device().fp64 then types[2] = "complex128" end
+local types, values = complex.types, complex.values
+local exactly, rounded = complex.exactly, complex.rounded
 local inf, nan = math.huge, 0 / 0
-
--- Returns the elements of an array as plain tables, row by row.
-local function values(z)
-  local list = z:read()
-  for i, v in ipairs(list) do
-    if type(v) == "table" then list[i] = {v[1], v[2]} end
-  end
-  return list
-end
-
--- Returns true for equal numbers, zeros of one sign, or two NaNs.
-local function same(v, w)
-  if v ~= v or w ~= w then return v ~= v and w ~= w end
-  return v == w and (v ~= 0 or 1 / v == 1 / w)
-end
-
-local function text(v)
-  return type(v) == "table" and ("{%s, %s}"):format(v[1], v[2]) or tostring(v)
-end
-
--- Checks elements to the sign of their zeros.
-local function exactly(expected, z)
-  local got = values(z)
-  assert.equal(#expected, #got)
-  for i, v in ipairs(expected) do
-    local w = got[i]
-    local ok = type(v) == "table" and same(v[1], w[1]) and same(v[2], w[2]) or
-      type(v) == "number" and same(v, w)
-    if not ok then
-      error(("element %d: %s expected, got %s"):format(i, text(v), text(w)), 2)
-    end
-  end
-end
-
-local function rounded(kind, v)
-  return kind == "complex64" and string.unpack("f", string.pack("f", v)) or v
-end
 
 describe("complex arrays", function()
   it("are made from numbers, pairs of numbers, counts and buffers", function()
