@@ -83,10 +83,7 @@ local function real_type(kind) return kind == "double" and kind or "float" end
 
 local function check_matrices(a, n, name, fname)
   core.check_numbers(a, n, name, fname)
-  if #a.dims < 2 then
-    fail("%s: argument %d (%s): 2 dimensions or more expected, got shape %s",
-      fname, n, name, shape_text(a.dims))
-  end
+  core.check_matrices(a, n, name, fname)
   core.needs_double(fname, a.kind, a)
   return a
 end

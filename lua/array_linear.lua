@@ -66,6 +66,8 @@ local function check_matrices(a, n, name, fname)
   return a
 end
 
+core.check_matrices = check_matrices
+
 -- Returns the types of a product's sums and of its result.
 local function product_types(fname, a, b)
   local kind, why = core.promote(a.kind, b.kind)
